@@ -107,7 +107,7 @@ fn health() -> Vec<Mutant> {
         },
         Mutant {
             name: "unknown-counts-as-healthy",
-            breaks: "APP-04",
+            breaks: "APP-17",
             defect: "a workload whose health is unknown for a moment has its clock taken back",
             fault: |_| {
                 Fault::none().read(Of::Bindings, |binding| {
@@ -204,7 +204,7 @@ fn spellings() -> Vec<Mutant> {
     vec![
         Mutant {
             name: "waits-in-silence",
-            breaks: "APP-15",
+            breaks: "APP-19",
             defect: "that no cluster is open to an unhealthy workload is not told",
             fault: |_| {
                 Fault::none()
@@ -216,6 +216,18 @@ fn spellings() -> Vec<Mutant> {
                             conditions.retain(|it| it["status"] == "True" && text(it, "/type") == "Scheduled");
                         }
                     })
+            },
+        },
+        Mutant {
+            name: "blocked-everywhere-blocks-nothing",
+            breaks: "APP-15",
+            defect: "a workload that every cluster is closed to goes back at once",
+            fault: |_| {
+                Fault::none().read(Of::Bindings, |binding| {
+                    if list(binding, "/spec/activeEvictionHistory").count() > 1 {
+                        remove(binding, "/spec", "activeEvictionHistory");
+                    }
+                })
             },
         },
         Mutant {

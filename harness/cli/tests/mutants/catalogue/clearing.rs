@@ -66,7 +66,7 @@ fn recovered() -> Vec<Mutant> {
         },
         Mutant {
             name: "deleted-once-more",
-            breaks: "GRE-02",
+            breaks: "POL-02",
             defect: "a deletion of the old copy is repeated later, and meets the copy that has come back",
             fault: |_| {
                 Fault::none().after(Of::Copies, |call, _, hands| {
@@ -80,13 +80,27 @@ fn recovered() -> Vec<Mutant> {
         },
         Mutant {
             name: "recovery-not-noticed-at-the-timeout",
-            breaks: "GRE-09",
+            breaks: "GRE-15",
             defect: "a workload that fits nowhere runs nowhere when its cluster has recovered and its grace period is over",
             fault: |_| taints_that_stay(),
         },
         Mutant {
+            name: "no-status-is-not-healthy",
+            breaks: "GRE-14",
+            defect: "a workload of a kind without a status never counts as healthy",
+            fault: |_| {
+                Fault::none().read(Of::Bindings, |binding| {
+                    if text(binding, "/spec/resource/kind") == "ConfigMap" {
+                        for item in list(binding, "/status/aggregatedStatus") {
+                            item["health"] = json!("Unknown");
+                        }
+                    }
+                })
+            },
+        },
+        Mutant {
             name: "grace-period-of-the-task-before",
-            breaks: "GRE-09",
+            breaks: "GRE-12",
             defect: "a task without a grace period has that of the task before it",
             fault: |_| {
                 Fault::none().read(Of::Bindings, |binding| {
@@ -102,7 +116,7 @@ fn recovered() -> Vec<Mutant> {
         },
         Mutant {
             name: "time-stops-with-never",
-            breaks: "GRE-09",
+            breaks: "GRE-12",
             defect: "as long as one copy is left to the user, the grace period of no other ends",
             fault: |_| {
                 Fault::none().read(Of::Bindings, |binding| {
@@ -181,7 +195,7 @@ fn met_by_others() -> Vec<Mutant> {
     vec![
         Mutant {
             name: "suppressed-blocks-others",
-            breaks: "PRG-09",
+            breaks: "GRE-12",
             defect: "as long as the removal of one copy waits for a user, no other task is cleared",
             fault: |_| suppressed_blocks_others(),
         },

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     fault::{Fault, Of},
@@ -28,22 +28,8 @@ pub fn mutants() -> Vec<Mutant> {
             },
         },
         Mutant {
-            name: "dependencies-always",
-            breaks: "APP-12",
-            defect: "dependencies follow without being asked to",
-            fault: |_| {
-                Fault::none().read(Of::Bindings, |binding| {
-                    if !is_of_dependency(binding)
-                        && let Some(spec) = binding.get_mut("spec")
-                    {
-                        spec["propagateDeps"] = json!(true);
-                    }
-                })
-            },
-        },
-        Mutant {
             name: "one-dependency-of-a-kind",
-            breaks: "APP-12",
+            breaks: "APP-16",
             defect: "of several dependencies of one kind only the first arrives",
             fault: |_| only_the_first_of_a_kind(),
         },
@@ -86,6 +72,19 @@ pub fn mutants() -> Vec<Mutant> {
                             .or_insert_with(|| requirer["clusters"].clone())
                             .clone();
                         requirer["clusters"] = clusters;
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "only-configuration-follows",
+            breaks: "APP-20",
+            defect: "service accounts and volume claims stay behind",
+            fault: |_| {
+                Fault::none().read(Of::Bindings, |binding| {
+                    let kind = text(binding, "/spec/resource/kind");
+                    if ["ServiceAccount", "PersistentVolumeClaim"].contains(&kind) {
+                        remove(binding, "/spec", "requiredBy");
                     }
                 })
             },

@@ -10,18 +10,6 @@ use crate::{
 pub fn mutants() -> Vec<Mutant> {
     vec![
         Mutant {
-            name: "drain-loses-state",
-            breaks: "DRN-01",
-            defect: "what a drain moves arrives without its state",
-            fault: |_| {
-                Fault::none().written(Of::Bindings, |binding| {
-                    for task in tasks(binding).filter(|task| text(task, "/reason") == "Drained") {
-                        remove(task, "", "preservedLabelState");
-                    }
-                })
-            },
-        },
-        Mutant {
             name: "drain-forgets-cluster-bindings",
             breaks: "DRN-01",
             defect: "what has no namespace stays on a drained cluster",
@@ -34,7 +22,7 @@ pub fn mutants() -> Vec<Mutant> {
         },
         Mutant {
             name: "unjoin-taints-what-was-drained",
-            breaks: "DRN-01",
+            breaks: "DRN-03",
             defect: "a drained cluster that is being deleted gets a NoExecute taint",
             fault: |_| taints_deleted(|cluster| cluster["metadata"]["annotations"]["baton.dev/drain"].is_string()),
         },

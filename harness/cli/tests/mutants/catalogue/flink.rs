@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::recovery::labels_added_later;
+use super::recovery::{labels_added_later, labels_under_gracefully};
 use crate::{
     fault::Fault,
     mutant::Mutant,
@@ -56,6 +56,12 @@ pub fn mutants() -> Vec<Mutant> {
                     }
                 })
             },
+        },
+        Mutant {
+            name: "job-id-under-gracefully",
+            breaks: "FLK-05",
+            defect: "a job that runs twice for a while is given the label, and begins where the other one still writes",
+            fault: |_| labels_under_gracefully(),
         },
     ]
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
+    pieces::remove,
 };
 
 pub fn mutants() -> Vec<Mutant> {
@@ -16,8 +17,18 @@ pub fn mutants() -> Vec<Mutant> {
             fault: |_| Fault::none().hidden(Of::Customizations, |_, _| true),
         },
         Mutant {
+            name: "script-of-the-proposal-ignored",
+            breaks: "APP-21",
+            defect: "the place that the proposal gives a script is not looked at",
+            fault: |_| {
+                Fault::none().read(Of::Customizations, |customization| {
+                    remove(customization, "/spec", "healthInterpretation");
+                })
+            },
+        },
+        Mutant {
             name: "script-error-is-unhealthy",
-            breaks: "APP-10",
+            breaks: "APP-18",
             defect: "an object is unhealthy if the script of its kind fails",
             fault: |_| {
                 Fault::none().read(Of::Customizations, |customization| {

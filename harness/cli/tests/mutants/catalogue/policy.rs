@@ -27,12 +27,6 @@ fn selection() -> Vec<Mutant> {
             fault: |_| Fault::none().read(Of::Policies, |policy| forget_in_selectors(policy, "name")),
         },
         Mutant {
-            name: "selector-without-labels",
-            breaks: "POL-01",
-            defect: "a policy that selects by labels gets every resource of the kind",
-            fault: |_| Fault::none().read(Of::Policies, |policy| forget_in_selectors(policy, "labelSelector")),
-        },
-        Mutant {
             name: "spread-ignored",
             breaks: "POL-02",
             defect: "spreadConstraints have no effect: the workload runs on every cluster that the policy names",
@@ -133,8 +127,8 @@ fn lifetime() -> Vec<Mutant> {
     vec![
         Mutant {
             name: "works-left",
-            breaks: "POL-08",
-            defect: "Works, and with them the copies, stay when the policy or the workload is deleted",
+            breaks: "POL-14",
+            defect: "Works, and with them the copies, stay when the workload is deleted",
             fault: |_| pretended(Of::Works),
         },
         Mutant {

@@ -237,7 +237,7 @@ fn statuses_misread() -> Vec<Mutant> {
 fn unfit() -> Mutant {
     Mutant {
         name: "unfit-state-not-refused",
-        breaks: "STP-12",
+        breaks: "STP-15",
         defect: "a text that is no label value is recorded like any other, and the eviction goes ahead",
         fault: |_| {
             let raw: Memory<BTreeMap<String, String>> = Memory::new();

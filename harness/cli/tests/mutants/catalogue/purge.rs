@@ -139,7 +139,7 @@ fn unreachable() -> Vec<Mutant> {
         },
         Mutant {
             name: "cut-off-in-silence",
-            breaks: "PRG-04",
+            breaks: "PRG-15",
             defect: "that the origin cannot be reached is told nobody",
             fault: |_| silent(),
         },
@@ -224,19 +224,6 @@ fn recorded() -> Vec<Mutant> {
                     if call.at.plural == "clusterresourcebindings" {
                         tasks(body).for_each(|task| task["purgeMode"] = json!("Gracefully"));
                     }
-                })
-            },
-        },
-        Mutant {
-            name: "default-mode-directly",
-            breaks: "PRG-08",
-            defect: "without the option workloads leave Directly",
-            fault: |_| {
-                Fault::none().setup(|setup| {
-                    setup
-                        .options
-                        .entry(MODE.to_owned())
-                        .or_insert_with(|| "Directly".to_owned());
                 })
             },
         },

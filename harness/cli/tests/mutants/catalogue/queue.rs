@@ -1,6 +1,6 @@
 //! Evictions that come too fast, too late, or although nothing is left to go to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -31,16 +31,6 @@ pub fn mutants() -> Vec<Mutant> {
             breaks: "EVQ-05",
             defect: "what is queued stays if its policy comes to tolerate every taint",
             fault: |_| tolerated_by_now(),
-        },
-        Mutant {
-            name: "rate-of-zero-ignored",
-            breaks: "RAT-01",
-            defect: "a rate of 0 means the default rate",
-            fault: |_| {
-                Fault::none().setup(|setup| {
-                    setup.options.remove("resource-eviction-rate");
-                })
-            },
         },
         Mutant {
             name: "never-stops",
@@ -84,6 +74,20 @@ pub fn mutants() -> Vec<Mutant> {
             fault: |_| silent(),
         },
         Mutant {
+            name: "given-up-for-good",
+            breaks: "PRE-04",
+            defect: "an eviction that was given up is not taken up again when another cluster comes to match",
+            fault: |_| {
+                let first: Memory<BTreeMap<String, Value>> = Memory::new();
+                Fault::none().read(Of::Bindings, move |binding| {
+                    let uid = text(binding, "/metadata/uid").to_owned();
+                    let affinity = binding["spec"]["placement"]["clusterAffinity"].clone();
+                    let known = first.get().entry(uid).or_insert(affinity).clone();
+                    binding["spec"]["placement"]["clusterAffinity"] = known;
+                })
+            },
+        },
+        Mutant {
             name: "period-of-the-option",
             breaks: "GRE-05",
             defect: "the grace period of a policy is ignored",
@@ -95,12 +99,22 @@ pub fn mutants() -> Vec<Mutant> {
         },
         Mutant {
             name: "another-default-period",
-            breaks: "GRE-09",
-            defect: "the default grace period is 5 minutes, whatever the option says",
+            breaks: "GRE-13",
+            defect: "without the option the grace period is 5 minutes",
             fault: |_| {
                 Fault::none().setup(|setup| {
-                    let period = ("graceful-eviction-timeout".to_owned(), "5m".to_owned());
-                    setup.options.extend([period]);
+                    let option = setup.options.entry("graceful-eviction-timeout".to_owned());
+                    option.or_insert_with(|| "5m".to_owned());
+                })
+            },
+        },
+        Mutant {
+            name: "period-option-ignored",
+            breaks: "GRE-09",
+            defect: "the grace period is 10 minutes, whatever the option says",
+            fault: |_| {
+                Fault::none().setup(|setup| {
+                    setup.options.remove("graceful-eviction-timeout");
                 })
             },
         },

@@ -141,7 +141,7 @@ fn rates() -> Vec<Mutant> {
         },
         Mutant {
             name: "ten-clusters-are-many",
-            breaks: "RAT-02",
+            breaks: "RAT-04",
             defect: "a federation of just the number in large-cluster-num-threshold counts as large",
             fault: |_| {
                 Fault::none().setup(|setup| {
@@ -205,16 +205,6 @@ fn seen() -> Vec<Mutant> {
 
 fn recorded() -> Vec<Mutant> {
     vec![
-        Mutant {
-            name: "deprecated-option-in-silence",
-            breaks: "GAT-04",
-            defect: "the option enable-taint-manager is accepted without a warning",
-            fault: |_| {
-                Fault::none().setup(|setup| {
-                    setup.options.remove("enable-taint-manager");
-                })
-            },
-        },
         Mutant {
             name: "deprecated-option-has-an-effect",
             breaks: "GAT-08",

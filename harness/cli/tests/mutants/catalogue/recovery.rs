@@ -106,9 +106,7 @@ fn where_none_belong() -> Vec<Mutant> {
             name: "labels-under-gracefully",
             breaks: "REC-05",
             defect: "labels are injected under Gracefully too, while the old copy still runs",
-            fault: |_| {
-                injecting(|call, last| text(&last.task, "/purgeMode") == "Gracefully" && call.cluster != last.from())
-            },
+            fault: |_| labels_under_gracefully(),
         },
         Mutant {
             name: "labels-with-two-clusters",
@@ -186,6 +184,11 @@ fn consecutive() -> Vec<Mutant> {
             },
         },
     ]
+}
+
+/// Labels with the state of the task under Gracefully.
+pub fn labels_under_gracefully() -> Fault {
+    injecting(|call, last| text(&last.task, "/purgeMode") == "Gracefully" && call.cluster != last.from())
 }
 
 /// Labels with the state of the last task on copies that should have none.

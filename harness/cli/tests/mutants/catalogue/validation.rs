@@ -35,7 +35,7 @@ pub fn mutants() -> Vec<Mutant> {
         },
         Mutant {
             name: "any-text-is-an-effect",
-            breaks: "VAL-03",
+            breaks: "VAL-13",
             defect: "a ClusterTaintPolicy may add taints with any effect",
             fault: |_| without("enum", |kind| kind == "ClusterTaintPolicy"),
         },
@@ -68,6 +68,54 @@ pub fn mutants() -> Vec<Mutant> {
             breaks: "VAL-09",
             defect: "what a policy does not say is not filled in when it is written",
             fault: |_| without("default", |_| true),
+        },
+        Mutant {
+            name: "grace-period-under-any-mode",
+            breaks: "VAL-11",
+            defect: "a grace period is accepted where it has no effect",
+            fault: |_| without("x-kubernetes-validations", |kind| kind != "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "decision-conditions-not-required",
+            breaks: "VAL-12",
+            defect: "failover.application is accepted without decisionConditions",
+            fault: |_| without("required", |kind| kind != "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "windows-of-nothing",
+            breaks: "VAL-03",
+            defect: "a ClusterTaintPolicy may have windows of no seconds",
+            fault: |_| without("minimum", |kind| kind == "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "application-defaults-missing",
+            breaks: "VAL-14",
+            defect: "what failover.application does not say is not filled in when it is written",
+            fault: |_| without("default", |kind| kind != "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "block-default-missing",
+            breaks: "VAL-15",
+            defect: "for how long the cluster that was left is blocked is not filled in",
+            fault: |_| without("default", |kind| kind != "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "toleration-default-missing",
+            breaks: "VAL-16",
+            defect: "for how long PreferNoExecute is tolerated is not filled in",
+            fault: |_| without("default", |kind| kind != "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "window-defaults-missing",
+            breaks: "VAL-17",
+            defect: "the windows of a ClusterTaintPolicy are not filled in",
+            fault: |_| without("default", |kind| kind == "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "any-text-is-a-state-of-health",
+            breaks: "VAL-18",
+            defect: "states of health and purge modes of application failover that do not exist are accepted",
+            fault: |_| without("enum", |kind| kind != "ClusterTaintPolicy"),
         },
         Mutant {
             name: "cluster-policies-not-checked",
