@@ -7,9 +7,13 @@ mod reports;
 use std::collections::BTreeSet;
 
 use baton_core::{
-    catalogue::{Asked, Catalogue},
+    catalogue::{Asked, Catalogue, Consequence},
     event::{CaseOutcome, CaseResult, Shard},
-    names::Feature,
+    implementation::{
+        baseline::KnownDefect,
+        read::{self, ReadContext},
+    },
+    names::{CaseId, Feature},
     report::{
         ConformanceReport, baseline, build, compare, junit, lines,
         merge::{self, MergeError},
@@ -145,6 +149,12 @@ fn what_was_not_asked_for_is_neither_better_nor_worse() {
     assert!(
         other.contains(&"REC-01") && other.contains(&"deployment-directly"),
         "{other:?}"
+    );
+    assert!(
+        comparison
+            .defects
+            .iter()
+            .all(|it| it.direction == compare::Direction::Other)
     );
     // But that it was asked for and not shown is.
     let mut silent = before.clone();
@@ -317,4 +327,175 @@ fn what_becomes_known_is_neither_better_nor_worse() {
     assert_eq!((comparison.better.len(), comparison.worse.len()), (0, 0));
     let other: Vec<_> = comparison.other.iter().map(|moved| moved.what.as_str()).collect();
     assert_eq!(other, ["REC-01", "statefulset-directly"]);
+}
+
+/// The entries that the target reader finds in a target file with this baseline.
+fn read_back(yaml: &str) -> Vec<KnownDefect> {
+    let file = format!(
+        "apiVersion: baton.dev/v1alpha1\nkind: Target\nmetadata: {{name: printed}}\nspec:\n  \
+         implementation: {{name: printed, version: 1.2.3}}\n  features: [LabelInjection, PurgeDirectly, StatePreservation]\n  \
+         run: {{installed: {{}}}}\n  baseline:\n{yaml}"
+    );
+    let catalogue = std::fs::read_to_string(common::root().join("cases/requirements.yaml")).unwrap();
+    let context = ReadContext {
+        catalogue: &Catalogue::parse(&catalogue).unwrap(),
+        cases: &["deployment-directly", "statefulset-directly"].map(CaseId::new).into(),
+        variable: &|_| None,
+    };
+    let spec = read::read(std::path::Path::new("printed.yaml"), file.as_bytes(), &context);
+    spec.unwrap_or_else(|found| panic!("{}\n{file}", common::lines(&found)))
+        .baseline
+        .entries
+}
+
+#[test]
+fn a_printed_baseline_is_read_and_makes_every_defect_known() {
+    let before = report(mixed(), None);
+    assert!(before.defects.iter().any(|defect| !defect.known));
+    let printed = baseline::of_defects(&before, Consequence::Deviation);
+    let entries = read_back(&baseline::to_yaml(&printed).unwrap());
+    assert_eq!(entries.len(), printed.len());
+    assert!(
+        entries.iter().all(|entry| entry.reason.contains("seen ")),
+        "{entries:?}"
+    );
+    let after = report_with(&entries, mixed(), None);
+    assert_eq!((after.summary.cases.known, after.summary.cases.deviating), (1, 0));
+    // A second time, nothing changes.
+    let again = baseline::of_defects(&after, Consequence::Deviation);
+    assert_eq!(baseline::to_yaml(&again).unwrap(), baseline::to_yaml(&printed).unwrap());
+}
+
+#[test]
+fn known_defects_keep_their_words_and_their_cases() {
+    let mut entries = known();
+    entries[0].reason = "first line\nsecond: \"line\"".to_owned();
+    entries[0].link = Some("https://example.org/1".to_owned());
+    entries[1].sometimes = true;
+    let report = report_with(&entries, mixed(), None);
+    let mut printed = read_back(&baseline::to_yaml(&baseline::of_defects(&report, Consequence::Deviation)).unwrap());
+    let key = |entry: &KnownDefect| (entry.of.clone(), entry.field.clone(), entry.difference);
+    for entry in entries.iter_mut().chain(&mut printed) {
+        entry.line = 0;
+    }
+    entries.sort_by_key(key);
+    printed.sort_by_key(key);
+    assert_eq!(printed, entries);
+}
+
+#[test]
+fn an_entry_for_some_cases_is_not_widened_to_others() {
+    let narrow: Vec<KnownDefect> = known()
+        .into_iter()
+        .map(|entry| KnownDefect {
+            cases: ["deployment-directly".into()].into(),
+            ..entry
+        })
+        .collect();
+    let report = report_with(&narrow, mixed(), None);
+    let printed = baseline::of_defects(&report, Consequence::Deviation);
+    let new: Vec<_> = printed.iter().filter(|entry| entry.reason != "seen in the field").collect();
+    assert_eq!(new.len(), narrow.len());
+    assert!(
+        new.iter().all(|entry| entry.cases == ["statefulset-directly".into()].into()),
+        "{new:?}"
+    );
+}
+
+#[test]
+fn remarks_are_printed_when_asked_for_and_proposals_never() {
+    let of = |consequence, least| {
+        let mut report = report(mixed(), None);
+        for defect in &mut report.defects {
+            defect.consequence = consequence;
+        }
+        for requirement in &mut report.requirements {
+            requirement.consequence = consequence;
+        }
+        baseline::of_defects(&report, least).len()
+    };
+    assert_eq!(of(Consequence::Remark, Consequence::Deviation), 0);
+    assert!(of(Consequence::Remark, Consequence::Remark) > 0);
+    assert_eq!(of(Consequence::Proposed, Consequence::Remark), 0);
+}
+
+#[test]
+fn a_comparison_tells_new_gone_and_spread_defects_also_known_ones() {
+    let good = || {
+        vec![
+            result("deployment-directly", "good"),
+            result("statefulset-directly", "good"),
+        ]
+    };
+    let one = || {
+        vec![
+            result("deployment-directly", "good"),
+            result("statefulset-directly", "label-missing"),
+        ]
+    };
+    let two = || {
+        vec![
+            result("deployment-directly", "label-missing"),
+            result("statefulset-directly", "label-missing"),
+        ]
+    };
+    let everywhere: Vec<KnownDefect> = known()
+        .into_iter()
+        .map(|entry| KnownDefect {
+            cases: BTreeSet::new(),
+            ..entry
+        })
+        .collect();
+    let told = |before: Vec<CaseResult>, after: Vec<CaseResult>| {
+        let before = report_with(&everywhere, before, None);
+        let comparison = compare::compare(&before, &report_with(&everywhere, after, None));
+        let of_rec_01 = comparison
+            .defects
+            .iter()
+            .find(|it| it.headline.contains("REC-01") && it.headline.contains("labels[] is missing"));
+        let found = of_rec_01.unwrap_or_else(|| panic!("{comparison:?}"));
+        assert!(found.known, "{found:?}");
+        (found.direction, found.words())
+    };
+    let statefulset = "statefulset-directly";
+    let gone = format!("gone from 1 case: {statefulset}");
+    assert_eq!(told(one(), good()), (compare::Direction::Better, gone));
+    let new = format!("new in 1 case: {statefulset}");
+    assert_eq!(told(good(), one()), (compare::Direction::Worse, new));
+    let spread = "in 2 cases, was in 1; now in deployment-directly".to_owned();
+    assert_eq!(told(one(), two()), (compare::Direction::Worse, spread));
+    let fewer = "in 1 case, was in 2; no longer in deployment-directly".to_owned();
+    assert_eq!(told(two(), one()), (compare::Direction::Better, fewer));
+}
+
+#[test]
+fn a_case_that_only_shows_defects_of_others_succeeds_and_names_them() {
+    let mut report = report(mixed(), None);
+    let shows = report.defects[0].cases[0].clone();
+    let case = report.cases.iter_mut().find(|case| case.name == shows).unwrap();
+    case.elsewhere = std::mem::take(&mut case.findings);
+    case.result = baton_core::report::model::CaseOutcome::Conforms;
+    let junit = junit::xml(&report).unwrap();
+    assert!(!junit.contains("<failure"), "{junit}");
+    let headline = "REC-01, REC-02, STP-13: metadata.labels[] is missing";
+    let property = format!("<property name=\"defect.elsewhere\" value=\"{headline}\"/>");
+    assert!(junit.contains(&property), "{junit}");
+}
+
+#[test]
+fn an_address_that_markdown_could_misread_is_no_link() {
+    let mut report = report(mixed(), None);
+    for (url, is_link) in [
+        ("https://example.org/blob/a.md", true),
+        ("javascript:alert(1)", false),
+        ("https://example.org/) <img src=x>", false),
+    ] {
+        for document in report.documents.values_mut() {
+            url.clone_into(&mut document.url);
+        }
+        let text = summary::markdown(&report);
+        assert!(text.contains("said in S, H, line 1"), "{text}");
+        assert_eq!(text.contains("](http"), is_link, "{text}");
+        assert!(!text.contains("javascript") && !text.contains("<img"), "{text}");
+    }
 }

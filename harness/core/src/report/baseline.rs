@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    defects,
-    model::{BaselineEntry, CaseOutcome, CaseReport, ConformanceReport, Defect},
+    build, defects, described,
+    model::{BaselineEntry, CaseOutcome, CaseReport, ConformanceReport, Defect, ReportError},
 };
 use crate::{
     case::model::Case,
+    catalogue::Consequence,
     implementation::{
         baseline::{Baseline, KnownDefect, Subject},
         versions,
     },
     names::{CaseId, RequirementId},
+    yaml::plain,
 };
 
 /// The cases that are about each requirement.
@@ -126,56 +128,82 @@ pub fn of_report(report: &ConformanceReport) -> Baseline {
     }
 }
 
-/// A baseline with all defects of a report, to be written into a target file. Entries of the report's baseline that still
-/// hold keep their words.
-pub fn of_defects(report: &ConformanceReport) -> Vec<BaselineEntry> {
-    let new = |defect: &Defect| {
-        defects::subjects(&defect.finding)
-            .into_iter()
-            .map(|of| {
-                let (requirement, step) = match of {
-                    Subject::Requirement(id) => (Some(id), None),
-                    Subject::Step(title) => (None, Some(title)),
-                };
-                let is_same = |entry: &&BaselineEntry| {
-                    entry.requirement == requirement
-                        && entry.step == step
-                        && entry.field == defect.field
-                        && entry.difference == defect.difference
-                };
-                let cases = if step.is_some() {
-                    defect.cases.iter().cloned().collect()
-                } else {
-                    BTreeSet::new()
-                };
-                report
-                    .baseline
-                    .iter()
-                    .find(is_same)
-                    .cloned()
-                    .unwrap_or_else(|| BaselineEntry {
-                        requirement,
-                        step,
-                        field: defect.field.clone(),
-                        difference: defect.difference,
-                        reason: format!("{}: seen {}", defect.finding.title, defect.finding.seen),
-                        link: None,
-                        versions: Default::default(),
-                        cases,
-                        sometimes: false,
-                        told_by: BTreeSet::new(),
-                        outdated: false,
-                    })
-            })
-            .collect::<Vec<_>>()
+/// The baseline with which a target file makes the defects of a report known: the entries that still hold, as they are, and
+/// a new one for each defect that no entry names. Defects of a lesser consequence than `least` need none.
+pub fn of_defects(report: &ConformanceReport, least: Consequence) -> Vec<BaselineEntry> {
+    let as_written = |entry: &BaselineEntry| BaselineEntry {
+        told_by: BTreeSet::new(),
+        ..entry.clone()
     };
-    let races = report.baseline.iter().filter(|entry| entry.sometimes).cloned();
-    let mut entries: Vec<BaselineEntry> = report.defects.iter().flat_map(new).chain(races).collect();
+    let kept = report.baseline.iter().filter(|entry| !entry.outdated).map(as_written);
+    let grave = report.defects.iter().filter(|defect| defect.consequence >= least);
+    let mut entries: Vec<BaselineEntry> = kept.chain(grave.flat_map(|defect| missing(report, defect))).collect();
     entries.sort_by(|one, other| {
         (one.about(), &one.field, one.difference).cmp(&(other.about(), &other.field, other.difference))
     });
-    entries.dedup_by(|one, other| {
-        (one.about(), &one.field, one.difference) == (other.about(), &other.field, other.difference)
-    });
     entries
+}
+
+/// Entries as a YAML list, indented so that it can stand below `baseline:` in the `spec` of a target file.
+///
+/// # Errors
+/// If they have no YAML form.
+pub fn to_yaml(entries: &[BaselineEntry]) -> Result<String, ReportError> {
+    let list = plain::write(&entries).map_err(ReportError::Write)?;
+    let indented = list.lines().map(|line| match line {
+        "" => "\n".to_owned(),
+        line => format!("  {line}\n"),
+    });
+    Ok(indented.collect())
+}
+
+/// The entries that make a defect known, where the baseline has none: one for each requirement that makes it as grave as it is.
+fn missing(report: &ConformanceReport, defect: &Defect) -> Vec<BaselineEntry> {
+    let asked = build::asked_of(&report.requirements);
+    let mut subjects: Vec<Subject> = defect
+        .requirements
+        .iter()
+        .filter(|id| asked.consequence(id) == defect.consequence)
+        .cloned()
+        .map(Subject::Requirement)
+        .collect();
+    if defect.requirements.is_empty() {
+        subjects.push(Subject::Step(defect.finding.title.clone()));
+    }
+    subjects
+        .into_iter()
+        .filter_map(|of| entry_of(report, defect, of))
+        .collect()
+}
+
+/// The entry for one of the subjects of a defect; none if the baseline names it in all cases.
+fn entry_of(report: &ConformanceReport, defect: &Defect, of: Subject) -> Option<BaselineEntry> {
+    let is_same = |entry: &&BaselineEntry| {
+        subject(entry) == of && entry.field == defect.field && entry.difference == defect.difference
+    };
+    let same: Vec<&BaselineEntry> = report.baseline.iter().filter(is_same).collect();
+    let covers = |case: &CaseId| same.iter().any(|it| it.cases.is_empty() || it.cases.contains(case));
+    let uncovered: BTreeSet<CaseId> = defect.cases.iter().filter(|case| !covers(case)).cloned().collect();
+    if uncovered.is_empty() {
+        return None;
+    }
+    // Other cases have a reason already, which need not be the one of these.
+    let is_narrow = matches!(of, Subject::Step(_)) || !same.is_empty();
+    let (requirement, step) = match of {
+        Subject::Requirement(id) => (Some(id), None),
+        Subject::Step(title) => (None, Some(title)),
+    };
+    Some(BaselineEntry {
+        requirement,
+        step,
+        field: defect.field.clone(),
+        difference: defect.difference,
+        reason: described::seen(&defect.finding),
+        link: None,
+        versions: Default::default(),
+        cases: if is_narrow { uncovered } else { BTreeSet::new() },
+        sometimes: false,
+        told_by: BTreeSet::new(),
+        outdated: false,
+    })
 }

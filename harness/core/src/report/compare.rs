@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::model::{CaseOutcome, CaseReport, ConformanceReport, RequirementResult};
+use super::{
+    defects, described,
+    model::{CaseOutcome, CaseReport, ConformanceReport, RequirementResult},
+};
+use crate::{catalogue::Consequence, implementation::baseline::Subject, judge::finding::DifferenceKind, names::CaseId};
 
 /// A requirement or a case whose result is not the same in both reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,11 +19,43 @@ pub struct Moved {
     pub after: Option<String>,
 }
 
+/// A defect that is not in the same cases of both reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedDefect {
+    /// Requirements and what differs.
+    pub headline: String,
+    /// Whether it became better or worse.
+    pub direction: Direction,
+    /// Whether the baseline of the later report names it; of the earlier, if the defect is gone.
+    pub known: bool,
+    /// Number of cases that show it in the earlier report.
+    pub before: usize,
+    /// Number of cases that show it in the later report.
+    pub after: usize,
+    /// The cases that show it in the later report only.
+    pub appeared: BTreeSet<CaseId>,
+    /// The cases that show it in the earlier report only.
+    pub disappeared: BTreeSet<CaseId>,
+}
+
+/// The direction of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// More is broken.
+    Worse,
+    /// Less is broken.
+    Better,
+    /// Neither can be said: the cases were judged in one of the reports only, or the defect is of a proposal.
+    Other,
+}
+
 /// Two reports, compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// Why the results may differ for another reason than the implementation.
     pub notes: Vec<String>,
+    /// Defects that are new, gone, or in other cases than before, known or not: worse ones first.
+    pub defects: Vec<MovedDefect>,
     /// What became better: requirements, then cases.
     pub better: Vec<Moved>,
     /// What became worse.
@@ -32,11 +68,151 @@ pub struct Comparison {
 pub fn compare(before: &ConformanceReport, after: &ConformanceReport) -> Comparison {
     let mut comparison = Comparison {
         notes: notes(before, after),
+        defects: moved_defects(before, after),
         ..Comparison::default()
     };
     comparison.add(&requirements(before), &requirements(after));
     comparison.add(&cases(before), &cases(after));
     comparison
+}
+
+impl Comparison {
+    /// Whether a defect, a requirement or a case became worse.
+    pub fn is_worse(&self) -> bool {
+        !self.worse.is_empty() || self.defects.iter().any(|it| it.direction == Direction::Worse)
+    }
+}
+
+/// What a defect is about, the field, and how it differs: this is the same in both reports if the defect is.
+type Difference = (Subject, Option<String>, DifferenceKind);
+
+/// A defect of one of the reports, for one of its subjects.
+struct Shown {
+    consequence: Consequence,
+    known: bool,
+    cases: BTreeSet<CaseId>,
+}
+
+fn shown(report: &ConformanceReport) -> BTreeMap<Difference, Shown> {
+    let mut all = BTreeMap::new();
+    for defect in &report.defects {
+        let of = if defect.requirements.is_empty() {
+            defects::subjects(&defect.finding)
+        } else {
+            defect.requirements.iter().cloned().map(Subject::Requirement).collect()
+        };
+        for of in of {
+            let shows = |case: &&CaseReport| defects::shows(case, &of, defect.field.as_deref(), defect.difference);
+            let cases = report
+                .cases
+                .iter()
+                .filter(shows)
+                .map(|case| case.name.clone())
+                .collect();
+            let shown = Shown {
+                consequence: defect.consequence,
+                known: defect.known,
+                cases,
+            };
+            all.insert((of, defect.field.clone(), defect.difference), shown);
+        }
+    }
+    all
+}
+
+fn judged(report: &ConformanceReport) -> BTreeSet<&CaseId> {
+    let judged = report.cases.iter().filter(|case| case.result.is_judged());
+    judged.map(|case| &case.name).collect()
+}
+
+fn moved_defects(before: &ConformanceReport, after: &ConformanceReport) -> Vec<MovedDefect> {
+    let (earlier, later) = (shown(before), shown(after));
+    let (judged_before, judged_after) = (judged(before), judged(after));
+    let none = BTreeSet::new();
+    let differences: BTreeSet<&Difference> = earlier.keys().chain(later.keys()).collect();
+    // Requirements that moved alike are one line.
+    let mut moved: Vec<(Vec<String>, String, MovedDefect)> = Vec::new();
+    for difference in differences {
+        let (old, new) = (earlier.get(difference), later.get(difference));
+        let Some(current) = new.or(old) else { continue };
+        let old = old.map_or(&none, |shown| &shown.cases);
+        let new = new.map_or(&none, |shown| &shown.cases);
+        let appeared: BTreeSet<CaseId> = new.difference(old).cloned().collect();
+        let disappeared: BTreeSet<CaseId> = old.difference(new).cloned().collect();
+        if appeared.is_empty() && disappeared.is_empty() {
+            continue;
+        }
+        // That a case was not judged says nothing of the implementation.
+        let direction = match current.consequence {
+            Consequence::None | Consequence::Proposed => Direction::Other,
+            Consequence::Remark | Consequence::Deviation => {
+                if appeared.iter().any(|case| judged_before.contains(case)) {
+                    Direction::Worse
+                } else if appeared.is_empty() && disappeared.iter().any(|case| judged_after.contains(case)) {
+                    Direction::Better
+                } else {
+                    Direction::Other
+                }
+            }
+        };
+        let (of, field, kind) = difference;
+        let (id, what) = match (of, field) {
+            (Subject::Requirement(id), Some(field)) => (Some(id.to_string()), described::differs(field, *kind)),
+            (Subject::Requirement(id), None) => (Some(id.to_string()), kind.to_string()),
+            (Subject::Step(title), _) => (None, title.clone()),
+        };
+        let entry = MovedDefect {
+            headline: String::new(),
+            direction,
+            known: current.known,
+            before: old.len(),
+            after: new.len(),
+            appeared,
+            disappeared,
+        };
+        match moved.iter_mut().find(|(_, other, it)| *other == what && *it == entry) {
+            Some((ids, ..)) => ids.extend(id),
+            None => moved.push((id.into_iter().collect(), what, entry)),
+        }
+    }
+    let mut moved: Vec<MovedDefect> = moved
+        .into_iter()
+        .map(|(ids, what, entry)| MovedDefect {
+            headline: if ids.is_empty() {
+                what
+            } else {
+                format!("{}: {what}", ids.join(", "))
+            },
+            ..entry
+        })
+        .collect();
+    moved.sort_by_key(|it| it.direction);
+    moved
+}
+
+impl MovedDefect {
+    /// The change in words: `new in 3 cases: a, b, c`.
+    pub fn words(&self) -> String {
+        let names = |cases: &BTreeSet<CaseId>| cases.iter().map(CaseId::as_str).collect::<Vec<_>>().join(", ");
+        match (self.before, self.after) {
+            (0, after) => format!("new in {}: {}", described::count(after, "case"), names(&self.appeared)),
+            (before, 0) => format!(
+                "gone from {}: {}",
+                described::count(before, "case"),
+                names(&self.disappeared)
+            ),
+            (before, after) => {
+                let mut text = format!("in {}, was in {before}", described::count(after, "case"));
+                if !self.appeared.is_empty() {
+                    text.push_str(&format!("; now in {}", names(&self.appeared)));
+                }
+                if !self.disappeared.is_empty() {
+                    text.push_str(&format!("; no longer in {}", names(&self.disappeared)));
+                }
+                text
+            }
+        }
+    }
 }
 
 /// Results with their words and their rank, by id or name.

@@ -4,12 +4,20 @@ use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
-use super::model::{BaselineEntry, CaseOutcome, CaseReport, ConformanceReport, FindingReport, ReportError};
-use crate::names::{CaseId, RequirementId};
+use super::{
+    described,
+    model::{BaselineEntry, CaseOutcome, CaseReport, ConformanceReport, Defect, FindingReport, ReportError},
+};
+use crate::{
+    catalogue::Consequence,
+    names::{CaseId, RequirementId},
+};
 
 /// A report as JUnit XML.
 ///
-/// A case that deviates is a failure, one that could not be run an error, an unsupported one is skipped; one that
+/// A case that deviates is a failure that names its defects; a case that only shows defects of other cases is a success with
+/// the property `defect.elsewhere`. A case that deviates as the baseline says is skipped, one that could not be run is an
+/// error, an unsupported one is skipped; one that
 /// conforms only at a later try is a flaky success. A case that was run with several seeds is a test a seed.
 ///
 /// # Errors
@@ -43,6 +51,18 @@ fn about(report: &ConformanceReport) -> Vec<Property> {
     if let Some(version) = &report.implementation.version {
         properties.push(Property::new("implementation.version", version.as_str()));
     }
+    let defects = described::counted(described::new_deviations(report));
+    properties.push(Property::new("defects", defects));
+    for (name, consequence) in [("remark", Consequence::Remark), ("proposed", Consequence::Proposed)] {
+        let defects = described::with(report, consequence);
+        let of = |defect| {
+            Property::new(
+                name,
+                format!("{} ({})", described::headline(defect), described::cases(defect)),
+            )
+        };
+        properties.extend(defects.map(of));
+    }
     properties.extend(report.baseline.iter().map(entry));
     properties
 }
@@ -54,7 +74,7 @@ fn test(report: &ConformanceReport, case: &CaseReport) -> TestCase {
     } else {
         case.name.to_string()
     };
-    let mut test = TestCase::new(name, status(case));
+    let mut test = TestCase::new(name, status(report, case));
     test.set_classname(format!("baton.{}", case.area));
     test.set_time(secs(case.timing.wall_secs));
     test.add_property(Property::new("title", case.title.as_str()));
@@ -72,6 +92,16 @@ fn test(report: &ConformanceReport, case: &CaseReport) -> TestCase {
     ] {
         test.add_properties(ids.iter().map(|id| Property::new(key, id.as_str())));
     }
+    test.add_properties(shown(report, case).map(|defect| {
+        let key = match (defect.consequence, case.findings.is_empty(), defect.known) {
+            (Consequence::Deviation, true, _) => "defect.elsewhere",
+            (Consequence::Deviation, false, true) => "defect.known",
+            (Consequence::Deviation, false, false) => "defect",
+            (Consequence::Remark, ..) => "remark",
+            (Consequence::Proposed | Consequence::None, ..) => "proposed",
+        };
+        Property::new(key, described::headline(defect))
+    }));
     let left_open = case.not_judged.iter();
     test.add_properties(left_open.map(|(id, why)| Property::new("requirement.notJudged", format!("{id}: {why}"))));
     if let Some(evidence) = &case.evidence {
@@ -79,6 +109,15 @@ fn test(report: &ConformanceReport, case: &CaseReport) -> TestCase {
         test.add_property(Property::new("timeline.digest", evidence.digest.as_str()));
     }
     test
+}
+
+/// The defects that a case shows.
+fn shown<'r>(report: &'r ConformanceReport, case: &'r CaseReport) -> impl Iterator<Item = &'r Defect> {
+    let is_judged = case.result.is_judged();
+    report
+        .defects
+        .iter()
+        .filter(move |defect| is_judged && defect.cases.contains(&case.name))
 }
 
 /// An entry of the baseline, which is no test.
@@ -94,7 +133,7 @@ fn entry(entry: &BaselineEntry) -> Property {
     Property::new(name, format!("{}: {}", of.trim_end(), entry.reason))
 }
 
-fn status(case: &CaseReport) -> TestCaseStatus {
+fn status(report: &ConformanceReport, case: &CaseReport) -> TestCaseStatus {
     let mut status = match case.result {
         CaseOutcome::Conforms | CaseOutcome::Remarks => TestCaseStatus::success(),
         CaseOutcome::Unsupported | CaseOutcome::KnownDeviation | CaseOutcome::Inconclusive => TestCaseStatus::skipped(),
@@ -107,16 +146,16 @@ fn status(case: &CaseReport) -> TestCaseStatus {
             status.set_message(case.reasons.join("; "));
         }
         CaseOutcome::KnownDeviation => {
-            status.set_type("known deviation").set_message(headline(case));
-            status.set_description(details(case));
+            status.set_type("known deviation").set_message(message(report, case));
+            status.set_description(details(report, case));
         }
         CaseOutcome::Inconclusive => {
             status.set_type("inconclusive").set_message(headline(case));
-            status.set_description(details(case));
+            status.set_description(details(report, case));
         }
         CaseOutcome::Deviates => {
-            status.set_type("deviates").set_message(headline(case));
-            status.set_description(details(case));
+            status.set_type("deviates").set_message(message(report, case));
+            status.set_description(details(report, case));
         }
         CaseOutcome::Broken => {
             status.set_type("broken").set_message(case.reasons.join("; "));
@@ -130,8 +169,26 @@ fn status(case: &CaseReport) -> TestCaseStatus {
     status
 }
 
+/// The defects of a case in one line, with what was expected and seen of the first; without a defect, what differs.
+fn message(report: &ConformanceReport, case: &CaseReport) -> String {
+    let mut defects: Vec<&Defect> = shown(report, case)
+        .filter(|defect| defect.consequence == Consequence::Deviation)
+        .collect();
+    // A known defect fails no case.
+    defects.sort_by_key(|defect| defect.known);
+    let headlines: Vec<String> = defects.iter().map(|defect| described::headline(defect)).collect();
+    if headlines.is_empty() {
+        headline(case)
+    } else {
+        format!("{}; {}", headlines.join("; "), headline(case))
+    }
+}
+
 fn headline(case: &CaseReport) -> String {
-    match (case.findings.first(), case.snapshots.first()) {
+    match (
+        case.findings.iter().chain(&case.elsewhere).next(),
+        case.snapshots.first(),
+    ) {
         (Some(finding), _) => {
             let ids = ids(finding);
             format!(
@@ -144,10 +201,24 @@ fn headline(case: &CaseReport) -> String {
     }
 }
 
-fn details(case: &CaseReport) -> String {
+fn details(report: &ConformanceReport, case: &CaseReport) -> String {
     let mut text = String::new();
     // Writing into a text cannot fail.
-    for finding in &case.findings {
+    for defect in shown(report, case).filter(|defect| defect.consequence == Consequence::Deviation) {
+        let (headline, cases) = (described::headline(defect), described::cases(defect));
+        let _ = writeln!(text, "defect {headline} ({cases})");
+        for requirement in described::requirements(defect, report) {
+            let (level, id) = (requirement.level.word(), &requirement.id);
+            let _ = writeln!(text, "  {level} {id}: {}", requirement.text);
+            if let Some(source) = requirement.sources.first() {
+                let _ = writeln!(text, "  ground    {}", described::ground(source, report));
+            }
+        }
+        if let Some(command) = described::command(defect) {
+            let _ = writeln!(text, "  run it    {command}");
+        }
+    }
+    for finding in case.findings.iter().chain(&case.elsewhere) {
         let _ = writeln!(text, "{}{}", ids(finding), finding.title);
         let _ = writeln!(text, "  expected  {}\n  seen      {}", finding.expected, finding.seen);
         for difference in &finding.differences {

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::model::{Backend, CaseReport};
 use crate::{
+    catalogue::DocumentClaims,
     event::{Event, Suite},
     implementation::Implementation,
     names::{CaseId, ClusterName, Feature},
@@ -26,6 +27,8 @@ enum Line<'a> {
         backend: Backend,
         implementation: &'a Implementation,
         features: &'a BTreeSet<Feature>,
+        #[serde(skip_serializing_if = "DocumentClaims::is_all")]
+        claims: &'a DocumentClaims,
     },
     CaseStarted {
         case: &'a CaseId,
@@ -50,6 +53,7 @@ enum Line<'a> {
     CaseEnded(Box<CaseReport>),
     RunEnded {
         conforming: usize,
+        with_remarks: usize,
         deviating: usize,
         known: usize,
         inconclusive: usize,
@@ -76,6 +80,7 @@ pub fn line(event: &Event) -> serde_json::Result<String> {
             },
             implementation: &start.target,
             features: &start.features,
+            claims: &start.claims,
         },
         Event::CaseStarted {
             case,
@@ -102,6 +107,7 @@ pub fn line(event: &Event) -> serde_json::Result<String> {
         Event::CaseEnded(result) => Line::CaseEnded(Box::new(CaseReport::of(result))),
         Event::RunEnded(summary) => Line::RunEnded {
             conforming: summary.conforming,
+            with_remarks: summary.with_remarks,
             deviating: summary.deviating,
             known: summary.known,
             inconclusive: summary.inconclusive,

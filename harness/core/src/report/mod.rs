@@ -3,7 +3,7 @@
 //!
 //! - [`model`]: the ConformanceReport, an API type that others can read; [`build`]: from events to it;
 //! - [`defects`]: the findings of all cases, each difference once; [`baseline`]: the known defects that still show;
-//! - [`junit`] and [`summary`]: a report for CI systems, as XML and as Markdown; [`lines`]: the events, a line of JSON each;
+//! - [`described`]: defects in words; [`junit`] and [`summary`]: a report for CI systems, as XML and as Markdown; [`lines`]: the events, a line of JSON each;
 //! - [`timeline_view`]: a timeline as swim lanes, for people to look at; [`difference`]: what a revision changed;
 //! - [`verify`]: makes a report again from its evidence; [`settled`]: what of it timelines carry; [`compare`]: what became
 //!   better or worse between two reports; [`merge`]: one report from those of several shards.
@@ -12,6 +12,7 @@ pub mod baseline;
 pub mod build;
 pub mod compare;
 pub mod defects;
+pub mod described;
 pub mod difference;
 pub mod junit;
 pub mod lines;

@@ -2,23 +2,33 @@
 
 use std::fmt::Write as _;
 
-use super::model::{CaseOutcome, CaseReport, ConformanceReport, RequirementResult};
+use super::{
+    described,
+    model::{CaseOutcome, CaseReport, ConformanceReport, Defect},
+};
+use crate::catalogue::{Consequence, Source};
 
 /// So many cases of a kind are listed; the rest is counted.
 const MOST: usize = 50;
 
-/// A report as Markdown: what came of it, the cases that failed with their first finding, the requirements that are
-/// broken, known deviations.
+/// A report as Markdown: the defects, each once; remarks and proposals in a line each; cases that could not be judged; and at
+/// the end the known defects with their reasons.
 pub fn markdown(report: &ConformanceReport) -> String {
     let mut text = String::new();
+    // Writing into a text cannot fail.
+    let version = report.implementation.version.as_deref().unwrap_or_default();
+    let name = format!("{} {version}", report.implementation.name);
+    let _ = writeln!(text, "## Stateful cluster failover: {}\n", plain(name.trim_end()));
+    let _ = writeln!(
+        text,
+        "**{}**{}\n",
+        described::counted(described::new_deviations(report)),
+        others(report)
+    );
     let of = |result| report.cases.iter().filter(move |case| case.result == result);
     let counts = CaseOutcome::ALL.map(|result| (of(result).count(), result.words()));
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts: Vec<_> = counts.map(|(count, words)| counted(*count, words)).collect();
-    let version = report.implementation.version.as_deref().unwrap_or_default();
-    let name = format!("{} {version}", report.implementation.name);
-    // Writing into a text cannot fail.
-    let _ = writeln!(text, "## Stateful cluster failover: {}\n", plain(name.trim_end()));
     let counts = if counts.is_empty() {
         "no case was run".to_owned()
     } else {
@@ -26,7 +36,7 @@ pub fn markdown(report: &ConformanceReport) -> String {
     };
     let _ = writeln!(
         text,
-        "{} on {}: **{counts}**",
+        "{} on {}: {counts}",
         counted(report.cases.len(), "case"),
         plain(&report.backend.name)
     );
@@ -40,25 +50,142 @@ pub fn markdown(report: &ConformanceReport) -> String {
             profile.musts.all()
         );
     }
+    let new: Vec<&Defect> = described::new_deviations(report).collect();
+    if !new.is_empty() {
+        text.push_str("\n### Defects\n");
+        for (number, defect) in (1..).zip(new.iter().take(MOST)) {
+            described_defect(&mut text, number, defect, report);
+        }
+        more(&mut text, new.len());
+    }
+    brief(&mut text, "Remarks", described::with(report, Consequence::Remark));
+    brief(&mut text, "Proposed", described::with(report, Consequence::Proposed));
+    let unexplained = of(CaseOutcome::Deviates).filter(|case| !new.iter().any(|it| it.cases.contains(&case.name)));
     table(
         &mut text,
-        "Failed",
-        of(CaseOutcome::Deviates).chain(of(CaseOutcome::Broken)),
+        "Failed without a defect",
+        unexplained.chain(of(CaseOutcome::Broken)),
     );
-    let broken: Vec<_> = report
-        .requirements
-        .iter()
-        .filter(|it| it.result == RequirementResult::Broken)
-        .collect();
-    if !broken.is_empty() {
-        text.push_str("\n### Broken requirements\n\n| requirement | statement |\n|---|---|\n");
-        for it in broken {
-            let _ = writeln!(text, "| {} | {} |", it.id, plain(&it.text));
-        }
-    }
-    table(&mut text, "Known deviations", of(CaseOutcome::KnownDeviation));
     table(&mut text, "Inconclusive", of(CaseOutcome::Inconclusive));
+    known(&mut text, report);
     text
+}
+
+/// How many defects there are that need no attention: `; 1 known, 4 remarks`.
+fn others(report: &ConformanceReport) -> String {
+    let numbers = [
+        (described::known_deviations(report).count(), "known defect"),
+        (described::with(report, Consequence::Remark).count(), "remark"),
+        (
+            described::with(report, Consequence::Proposed).count(),
+            "broken proposal",
+        ),
+    ];
+    let numbers = numbers.into_iter().filter(|(number, _)| *number > 0);
+    let numbers: Vec<_> = numbers.map(|(number, noun)| described::count(number, noun)).collect();
+    if numbers.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", numbers.join(", "))
+    }
+}
+
+/// A defect that makes the run fail, for a reader who has not seen the report.
+fn described_defect(text: &mut String, number: usize, defect: &Defect, report: &ConformanceReport) {
+    let _ = writeln!(text, "\n#### {number}. {}\n", plain(&described::headline(defect)));
+    for requirement in described::requirements(defect, report) {
+        let (level, id) = (requirement.level.word(), &requirement.id);
+        let source = requirement.sources.first().map(|source| ground(source, report));
+        let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "- {level} {}: {}{source}",
+            plain(id.as_str()),
+            plain(&requirement.text)
+        );
+    }
+    let finding = &defect.finding;
+    let line = |text: &str| plain(&described::one_line(text));
+    let _ = writeln!(text, "- looked at: {}", line(&finding.title));
+    let _ = writeln!(text, "- expected: {}", line(&finding.expected));
+    let difference = described::first_difference(finding);
+    let difference = difference.map(|it| format!("; {}", line(it))).unwrap_or_default();
+    let _ = writeln!(text, "- seen: {}{difference}", line(&finding.seen));
+    let _ = writeln!(text, "- cases: {}", plain(&described::cases(defect)));
+    if let Some(command) = described::command(defect) {
+        let _ = writeln!(text, "- run it: `{command}`");
+    }
+}
+
+/// A source with a link.
+fn ground(source: &Source, report: &ConformanceReport) -> String {
+    let words = plain(&source.to_string());
+    match report.link(source).filter(|link| is_address(link)) {
+        Some(link) => format!("[{words}]({link})"),
+        None => words,
+    }
+}
+
+/// Whether Markdown takes this for an address and for nothing else.
+fn is_address(link: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '(' | ')' | '<' | '>' | '[' | ']' | '\\');
+    link.starts_with("https://") && link.chars().all(is_plain)
+}
+
+/// Defects that do not make the run fail, a line each.
+fn brief<'a>(text: &mut String, heading: &str, defects: impl Iterator<Item = &'a Defect>) {
+    let defects: Vec<_> = defects.collect();
+    if defects.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "\n### {heading}\n\n| requirements | what | cases |\n|---|---|---|"
+    );
+    for defect in defects.iter().take(MOST) {
+        let (ids, what, cases) = (
+            described::ids(defect),
+            described::what(defect),
+            described::cases(defect),
+        );
+        let _ = writeln!(text, "| {} | {} | {} |", plain(&ids), plain(&what), plain(&cases));
+    }
+    more(text, defects.len());
+}
+
+/// The known defects with their reasons.
+fn known(text: &mut String, report: &ConformanceReport) {
+    if report.baseline.is_empty() {
+        return;
+    }
+    text.push_str("\n### Known defects\n\n| requirement | what | reason |\n|---|---|---|\n");
+    for entry in report.baseline.iter().take(MOST) {
+        let field = entry.field.as_deref();
+        let what = field.map_or_else(
+            || entry.difference.to_string(),
+            |field| described::differs(field, entry.difference),
+        );
+        let stale = if entry.outdated {
+            "no case shows it any more: "
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {stale}{} |",
+            plain(entry.about()),
+            plain(&what),
+            plain(&entry.reason)
+        );
+    }
+    more(text, report.baseline.len());
+}
+
+/// The number of entries that are not listed.
+fn more(text: &mut String, number: usize) {
+    if number > MOST {
+        let _ = writeln!(text, "\nand {} more", number - MOST);
+    }
 }
 
 fn table<'a>(text: &mut String, heading: &str, cases: impl Iterator<Item = &'a CaseReport>) {
@@ -90,9 +217,7 @@ fn table<'a>(text: &mut String, heading: &str, cases: impl Iterator<Item = &'a C
             plain(&what.unwrap_or_default())
         );
     }
-    if cases.len() > MOST {
-        let _ = writeln!(text, "\nand {} more", cases.len() - MOST);
-    }
+    more(text, cases.len());
 }
 
 /// `1 deviates`, `2 deviate`; `1 case`, `2 cases`; adjectives stay as they are.
