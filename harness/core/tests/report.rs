@@ -394,10 +394,14 @@ fn an_entry_for_some_cases_is_not_widened_to_others() {
         .collect();
     let report = report_with(&narrow, mixed(), None);
     let printed = baseline::of_defects(&report, Consequence::Deviation);
-    let new: Vec<_> = printed.iter().filter(|entry| entry.reason != "seen in the field").collect();
+    let new: Vec<_> = printed
+        .iter()
+        .filter(|entry| entry.reason != "seen in the field")
+        .collect();
     assert_eq!(new.len(), narrow.len());
     assert!(
-        new.iter().all(|entry| entry.cases == ["statefulset-directly".into()].into()),
+        new.iter()
+            .all(|entry| entry.cases == ["statefulset-directly".into()].into()),
         "{new:?}"
     );
 }

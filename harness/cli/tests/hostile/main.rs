@@ -27,6 +27,7 @@ use baton_core::{
     digest::Digest,
     event::{CaseOutcome, CaseResult},
     implementation::{Exec, Launch, template::Template},
+    judge::Verdict,
 };
 use rstest::rstest;
 
@@ -126,13 +127,14 @@ fn played(trick: &str) -> (CaseResult, tempfile::TempDir) {
     (result, folder)
 }
 
-/// What the judge says of a case that deviates: requirements that are broken, and what was seen.
+/// The findings of a case, with the requirements that they refute.
 fn findings(result: &CaseResult) -> String {
-    let CaseOutcome::Deviates { verdict, .. } = &result.outcome else {
-        panic!("{:?}", result.outcome)
-    };
-    let findings = verdict.findings.iter();
-    let told = findings.map(|it| format!("{:?} {} {}\n", it.requirements, it.title, it.seen));
+    let verdict = result.outcome.verdict();
+    let findings: Vec<_> = verdict.into_iter().flat_map(Verdict::all_findings).collect();
+    assert!(!findings.is_empty(), "{:?}", result.outcome);
+    let told = findings
+        .into_iter()
+        .map(|it| format!("{:?} {} {}\n", it.requirements, it.title, it.seen));
     told.collect()
 }
 
