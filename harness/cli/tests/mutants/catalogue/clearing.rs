@@ -89,9 +89,9 @@ fn recovered() -> Vec<Mutant> {
             breaks: "GRE-14",
             defect: "a workload of a kind without a status never counts as healthy",
             fault: |_| {
-                Fault::none().read(Of::Bindings, |binding| {
-                    if text(binding, "/spec/resource/kind") == "ConfigMap" {
-                        for item in list(binding, "/status/aggregatedStatus") {
+                Fault::none().read(Of::Works, |work| {
+                    if text(work, "/spec/workload/manifests/0/kind") == "ConfigMap" {
+                        for item in list(work, "/status/manifestStatuses") {
                             item["health"] = json!("Unknown");
                         }
                     }
