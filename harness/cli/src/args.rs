@@ -329,9 +329,22 @@ pub enum Report {
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
     },
+    /// Print a baseline that makes the defects of a report known
+    ///
+    /// The list goes below `baseline:` in the `spec` of a target file. Entries of the baseline that the report was made with
+    /// stay as they are unless they are outdated; each other defect gets an entry whose reason says what was seen. Entries
+    /// for other versions of the implementation are not in a report and are not printed. Proposals need no entry.
+    Baseline {
+        /// The ConformanceReport
+        report: PathBuf,
+        /// Add the remarks too, for runs with --strict
+        #[arg(long)]
+        remarks: bool,
+    },
     /// Show what got better or worse between two reports
     ///
-    /// Exit code 1 if something got worse.
+    /// Defects come first: those that are new, gone, or shown by other cases than before, known or not. Requirements and
+    /// cases follow. Exit code 1 if something got worse.
     Compare {
         /// The earlier report
         before: PathBuf,
@@ -350,6 +363,18 @@ pub enum Report {
     Summary {
         /// The ConformanceReport
         report: PathBuf,
+    },
+    /// Write pages that compare the reports of several implementations or versions
+    ///
+    /// DIR/index.html has a row for each requirement and a column for each report; a page for each report has its defects.
+    /// The pages need no network.
+    Matrix {
+        /// The ConformanceReports, those of one implementation in the order of its versions
+        #[arg(required = true)]
+        reports: Vec<PathBuf>,
+        /// The folder to write to; it is created if it does not exist
+        #[arg(short, long, value_name = "DIR")]
+        output: PathBuf,
     },
     /// Merge the reports of all shards into one
     Merge {

@@ -10,10 +10,11 @@ use std::{
 };
 
 use baton_core::{
+    catalogue::Consequence,
     judge,
     report::{
-        ConformanceReport,
-        compare::{self, Moved},
+        ConformanceReport, baseline,
+        compare::{self, Direction, Moved},
         junit,
         merge::{self, MergeError},
         model::ReportError,
@@ -29,7 +30,7 @@ use crate::{
     args,
     files::Roots,
     report::{
-        file,
+        file, matrix,
         page::{self, TimelineViews},
     },
     show,
@@ -90,6 +91,8 @@ pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
             no_password,
             password_file,
         } => verify::keygen(name, *no_password, password_file.as_deref()),
+        args::Report::Baseline { report, remarks } => print_baseline(report, *remarks),
+        args::Report::Matrix { reports, output } => write_matrix(reports, output),
         args::Report::Compare { before, after } => compare_reports(before, after),
         args::Report::Junit { report, output } => {
             read_report(report).and_then(|report| write(output, &junit::xml(&report)?))
@@ -162,10 +165,44 @@ fn report_page(report: &Path, timelines: Option<&Path>, output: &Path) -> Result
     write(output, &page::of_report(&report, &timeline_views)?)
 }
 
+fn print_baseline(report: &Path, remarks: bool) -> Result<Exit, InputError> {
+    let least = if remarks {
+        Consequence::Remark
+    } else {
+        Consequence::Deviation
+    };
+    out!(
+        "{}",
+        baseline::to_yaml(&baseline::of_defects(&read_report(report)?, least))?
+    );
+    Ok(Exit::Conforms)
+}
+
+fn write_matrix(reports: &[PathBuf], output: &Path) -> Result<Exit, InputError> {
+    let reports: Vec<ConformanceReport> = reports.iter().map(|path| read_report(path)).collect::<Result<_, _>>()?;
+    fs::create_dir_all(output).map_err(|source| InputError::Write {
+        path: output.to_owned(),
+        source,
+    })?;
+    for (name, page) in matrix::pages(&reports)? {
+        write(&output.join(name), &page)?;
+    }
+    Ok(Exit::Conforms)
+}
+
 fn compare_reports(before: &Path, after: &Path) -> Result<Exit, InputError> {
     let comparison = compare::compare(&read_report(before)?, &read_report(after)?);
     for note in &comparison.notes {
         outln!("note: {note}");
+    }
+    for defect in &comparison.defects {
+        let word = match defect.direction {
+            Direction::Worse => "WORSE",
+            Direction::Better => "better",
+            Direction::Other => "other",
+        };
+        let known = if defect.known { " (known)" } else { "" };
+        outln!("{word}: defect {}{known}: {}", defect.headline, defect.words());
     }
     let mut table = show::table(&["", "WHAT", "BEFORE", "AFTER"]);
     let parts = [
@@ -180,14 +217,14 @@ fn compare_reports(before: &Path, after: &Path) -> Result<Exit, InputError> {
         }
     }
     if parts.iter().all(|(_, moved)| moved.is_empty()) {
-        outln!("no result changed");
+        outln!("no result of a requirement or a case changed");
     } else {
         outln!("{}", table.trim_fmt());
     }
-    Ok(if comparison.worse.is_empty() {
-        Exit::Conforms
-    } else {
+    Ok(if comparison.is_worse() {
         Exit::Deviates
+    } else {
+        Exit::Conforms
     })
 }
 

@@ -1,9 +1,10 @@
 //! What a run leaves in files: consumers of its events, one a format.
 //!
 //! - [`ReportFile`]: `--report FORMAT=PATH`; [`Reports`]: all that were asked for;
-//! - [`page`]: the HTML page; [`file`](mod@file): files that are there as a whole or not at all.
+//! - [`page`]: the HTML page; [`matrix`]: pages that compare reports; [`file`](mod@file): files that are there as a whole or not at all.
 
 pub mod file;
+pub mod matrix;
 pub mod page;
 
 use std::{

@@ -3,13 +3,19 @@
 //! Its template, styles and script are files under `page/`. Data goes into it escaped, or as JSON that
 //! no HTML can hide in; the script draws a timeline when its case is opened.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+pub mod defects;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use baton_core::{
+    catalogue::Consequence,
     judge::{Finding, Judged},
     names::{CaseId, RequirementId},
     report::{
-        ConformanceReport,
+        ConformanceReport, described,
         model::{
             CaseOutcome, CaseReport, EvidenceReport, FindingReport, ProfileReport, RequirementReport, RequirementResult,
         },
@@ -21,15 +27,16 @@ use minijinja::{AutoEscape, Environment, Value, value::Serde};
 use serde::Serialize;
 
 use crate::show::count;
+use defects::{DefectGroup, SourceView};
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLES: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// So many cases that do not conform are open at first; more would only be slow to open.
+/// Number of defects whose clearest case is open at first; more would be slow to draw.
 const OPEN_AT_FIRST: usize = 3;
 
-/// So many cases that failed are linked from the head.
+/// Number of defects and failed cases that are linked from the head.
 const LINKED: usize = 10;
 
 /// Views of timelines, by case and seed.
@@ -50,10 +57,12 @@ struct View<'a> {
     outcomes: Vec<Choice<CaseOutcome>>,
     words: BTreeMap<RequirementResult, &'static str>,
     profiles: Vec<ProfileView>,
-    /// Those that some case is about, and the others.
+    /// Defects by what they mean for the implementation.
+    defects: Vec<DefectGroup<'a>>,
+    /// Those that some case is about, those of documents that are not claimed, and the others.
     requirements: Vec<Part<'a>>,
     cases: Vec<CaseView<'a>>,
-    /// The first of the cases that failed.
+    /// The first of the defects, and of the cases that failed without one.
     failing: Vec<Failing>,
     /// How many more of them there are.
     #[serde(rename = "moreFailing")]
@@ -70,12 +79,21 @@ struct ProfileView {
 /// Some of the requirements.
 #[derive(Serialize)]
 struct Part<'a> {
-    rows: Vec<&'a RequirementReport>,
-    /// How many no case of the run is about; 0 for the part that cases are about.
-    untouched: usize,
+    /// Name of the part in the page; empty for the first, which is always open.
+    key: &'static str,
+    heading: String,
+    rows: Vec<RequirementView<'a>>,
 }
 
-/// A case that failed, as the head of the page links it.
+/// A requirement as the template wants it.
+#[derive(Serialize)]
+struct RequirementView<'a> {
+    #[serde(flatten)]
+    report: &'a RequirementReport,
+    grounds: Vec<SourceView>,
+}
+
+/// A defect or a case that failed, as the head of the page links it.
 #[derive(Serialize)]
 struct Failing {
     key: String,
@@ -131,7 +149,12 @@ struct Choice<Key> {
 /// # Errors
 /// If the template and what is put in do not fit together.
 pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> Result<String, minijinja::Error> {
-    let mut left = OPEN_AT_FIRST;
+    let new: Vec<_> = described::new_deviations(report).collect();
+    let opened: BTreeSet<&CaseId> = new
+        .iter()
+        .take(OPEN_AT_FIRST)
+        .filter_map(|it| it.cases.first())
+        .collect();
     let mut cases: Vec<&CaseReport> = report.cases.iter().collect();
     let rank = |case: &CaseReport| CaseOutcome::ALL.iter().position(|outcome| *outcome == case.result);
     cases.sort_by_key(|case| rank(case));
@@ -139,17 +162,22 @@ pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> 
         .into_iter()
         .map(|case| {
             let timeline_view = timeline_views.get(&(case.name.clone(), case.seed));
-            let open = matches!(case.result, CaseOutcome::Deviates | CaseOutcome::Broken) && left > 0;
-            left -= usize::from(open);
-            view(report, case, timeline_view, open)
+            view(report, case, timeline_view, opened.contains(&case.name))
         })
         .collect();
-    let failed = |view: &&CaseView<'_>| matches!(view.state, CaseOutcome::Deviates | CaseOutcome::Broken);
-    let all_failing = views.iter().filter(failed).count();
-    let failing: Vec<Failing> = views.iter().filter(failed).take(LINKED).map(failing).collect();
+    let unexplained = views.iter().filter(|view| {
+        let is_explained = || {
+            new.iter()
+                .any(|defect| defect.cases.iter().any(|case| case.as_str() == view.name))
+        };
+        view.state == CaseOutcome::Broken || (view.state == CaseOutcome::Deviates && !is_explained())
+    });
+    let mut failing: Vec<Failing> = defects::links(report).chain(unexplained.map(failing)).collect();
+    let all_failing = failing.len();
+    failing.truncate(LINKED);
     let requirements = parts(report);
     let states = RequirementResult::ALL.map(|result| {
-        let with = |part: &Part<'_>| part.rows.iter().filter(|it| it.result == result).count();
+        let with = |part: &Part<'_>| part.rows.iter().filter(|it| it.report.result == result).count();
         Choice {
             key: result,
             words: result.words(),
@@ -181,6 +209,7 @@ pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> 
             .map(|result| (result, result.words()))
             .collect(),
         profiles: report.profiles.iter().map(profile).collect(),
+        defects: defects::groups(report),
         requirements,
         more_failing: all_failing - failing.len(),
         failing,
@@ -238,6 +267,7 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
         outcomes: Vec::new(),
         words: BTreeMap::new(),
         profiles: Vec::new(),
+        defects: Vec::new(),
         requirements: Vec::new(),
         cases: vec![view],
         failing: Vec::new(),
@@ -245,25 +275,46 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
     })
 }
 
-/// The requirements by their results, those apart that no case of the run is about.
-fn parts(report: &ConformanceReport) -> Vec<Part<'_>> {
+/// The requirements by their results; those of documents that are not claimed, and those that no case is about, are apart.
+fn parts<'a>(report: &'a ConformanceReport) -> Vec<Part<'a>> {
     let mut all: Vec<&RequirementReport> = report.requirements.iter().collect();
     all.sort_by_key(|it| RequirementResult::ALL.iter().position(|result| *result == it.result));
     let touched = |it: &&RequirementReport| {
         it.result != RequirementResult::NotShown || report.cases.iter().any(|case| case.requirements.contains(&it.id))
     };
     let (touched, untouched): (Vec<_>, Vec<_>) = all.into_iter().partition(touched);
-    let mut parts = vec![Part {
-        rows: touched,
-        untouched: 0,
-    }];
-    if !untouched.is_empty() {
-        parts.push(Part {
-            untouched: untouched.len(),
-            rows: untouched,
-        });
+    let is_proposed = |it: &&RequirementReport| it.consequence == Consequence::Proposed;
+    let (proposed, touched): (Vec<_>, Vec<_>) = touched.into_iter().partition(is_proposed);
+    let apart = [
+        (
+            "proposed",
+            format!(
+                "{} proposed, in documents that the implementation does not claim",
+                proposed.len()
+            ),
+            proposed,
+        ),
+        (
+            "untouched",
+            format!("{} that no case of this run is about", untouched.len()),
+            untouched,
+        ),
+    ];
+    let apart = apart.into_iter().filter(|(.., rows)| !rows.is_empty());
+    let part = |(key, heading, rows): (&'static str, String, Vec<&'a RequirementReport>)| Part {
+        key,
+        heading,
+        rows: rows.into_iter().map(|it| row(report, it)).collect(),
+    };
+    let first = part(("", String::new(), touched));
+    std::iter::once(first).chain(apart.map(part)).collect()
+}
+
+fn row<'a>(report: &ConformanceReport, requirement: &'a RequirementReport) -> RequirementView<'a> {
+    RequirementView {
+        report: requirement,
+        grounds: defects::grounds(report, requirement),
     }
-    parts
 }
 
 fn profile(profile: &ProfileReport) -> ProfileView {
@@ -347,7 +398,11 @@ fn view<'a>(
         open,
         reasons: &case.reasons,
         failed_tries: &case.failed_tries,
-        findings: case.findings.clone(),
+        findings: [&case.findings, &case.elsewhere, &case.remarks, &case.proposed]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect(),
         snapshots: &case.snapshots,
         requirements: ids(&case.requirements.union(&case.broken).cloned().collect()),
         shown: ids(&case.shown),
@@ -366,7 +421,12 @@ fn view<'a>(
 fn verdict_of(report: &ConformanceReport) -> VerdictView {
     let (cases, requirements) = (&report.summary.cases, &report.summary.requirements);
     let asked = report.cases.len() - cases.unsupported;
-    let mut words = vec![format!("{} of {} conform", cases.conforming, count(asked, "case"))];
+    let mut words = vec![described::counted(described::new_deviations(report))];
+    words.push(format!(
+        "{} of {} conform",
+        cases.conforming + cases.with_remarks,
+        count(asked, "case")
+    ));
     words.push(format!("{} shown", count(requirements.shown, "requirement")));
     if requirements.broken > 0 {
         words.push(format!("{} broken", requirements.broken));
@@ -376,6 +436,9 @@ fn verdict_of(report: &ConformanceReport) -> VerdictView {
     }
     if requirements.known > 0 {
         words.push(count(requirements.known, "known deviation"));
+    }
+    if cases.with_remarks > 0 {
+        words.push(format!("{} with remarks", count(cases.with_remarks, "case")));
     }
     if cases.broken > 0 {
         words.push(format!("{} could not be run", count(cases.broken, "case")));
@@ -398,7 +461,7 @@ fn verdict_of(report: &ConformanceReport) -> VerdictView {
     let state = match (
         cases.deviating + requirements.broken + outdated,
         unsure,
-        cases.conforming + cases.known,
+        cases.conforming + cases.with_remarks + cases.known,
     ) {
         (0, (0, 0), 0) => CaseOutcome::Unsupported,
         (0, (0, 0), _) => CaseOutcome::Conforms,

@@ -267,7 +267,7 @@
   }
   window.addEventListener("hashchange", openTarget);
   window.addEventListener("beforeprint", () => {
-    for (const details of document.querySelectorAll("details.case.deviates")) details.open = true;
+    for (const details of document.querySelectorAll("details.case.deviates, details.defect")) details.open = true;
     document.querySelectorAll("details.case[open]").forEach(drawIn);
   });
   openTarget();
