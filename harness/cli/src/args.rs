@@ -369,7 +369,7 @@ pub enum Report {
     /// DIR/index.html has a row for each requirement and a column for each report; a page for each report has its defects.
     /// The pages need no network.
     Matrix {
-        /// The ConformanceReports, those of one implementation in the order of its versions
+        /// The `ConformanceReports`, those of one implementation in the order of its versions
         #[arg(required = true)]
         reports: Vec<PathBuf>,
         /// The folder to write to; it is created if it does not exist

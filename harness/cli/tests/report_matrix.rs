@@ -14,7 +14,8 @@ const HOSTILE: &str = "</script><script>document.title='broken'</script><img src
 /// A small report: A-01 is broken or shown, B-01 is a proposal that is broken, C-01 rests on an issue.
 fn report(name: &str, version: &str, is_broken: bool) -> ConformanceReport {
     let (result, defects) = if is_broken {
-        let finding = "{title: first seen, expected: a label, seen: nothing, difference: missing, atSecs: 1.0, entry: 2}";
+        let finding =
+            "{title: first seen, expected: a label, seen: nothing, difference: missing, atSecs: 1.0, entry: 2}";
         let defect = format!(
             "defects:\n- {{requirements: [A-01], consequence: deviation, field: metadata.labels, difference: missing, \
              finding: {finding}, cases: [one]}}\n"
@@ -87,9 +88,13 @@ fn cells_lead_to_defects_and_tell_what_changed() {
     assert_eq!(proposed.matches("state proposed").count(), 3, "{proposed}");
     assert!(!proposed.contains("data-differs"), "{proposed}");
     assert_eq!(row(index, "C-01").matches("state notJudged").count(), 3);
-    let order: Vec<usize> = ["D (Proposal, merged): Labels", "P (Another, open, not merged): Queues", "Without a document"]
-        .map(|heading| index.find(heading).unwrap_or_else(|| panic!("{heading}")))
-        .into();
+    let order: Vec<usize> = [
+        "D (Proposal, merged): Labels",
+        "P (Another, open, not merged): Queues",
+        "Without a document",
+    ]
+    .map(|heading| index.find(heading).unwrap_or_else(|| panic!("{heading}")))
+    .into();
     assert!(order.is_sorted(), "{order:?}");
     // Each link leads to something.
     for (link, page) in [("defect-1", &pages[3].1), ("A-01", &pages[1].1)] {

@@ -52,7 +52,7 @@ pub enum ActionError {
         /// Group and version of the kind.
         api_version: String,
     },
-    /// The cluster did not serve a CustomResourceDefinition.
+    /// The cluster did not serve a `CustomResourceDefinition`.
     #[error("{what} failed: the definition was not established")]
     NotEstablished {
         /// Action, such as `applying CustomResourceDefinition things.example.com`.
@@ -154,7 +154,7 @@ pub async fn create(client: &Client, object: &Value, namespace: &str) -> Result<
 }
 
 /// Applies an object (server-side, forced), into `namespace` if its kind is namespaced and its manifest names no
-/// namespace. For a CustomResourceDefinition, returns once it is established.
+/// namespace. For a `CustomResourceDefinition`, returns once it is established.
 pub async fn apply(client: &Client, object: &Value, namespace: &str) -> Result<Value, ActionError> {
     let params = PatchParams::apply(BATON).force();
     let applied = apply_with(client, object, namespace, params).await?;

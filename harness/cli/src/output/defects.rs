@@ -30,7 +30,11 @@ pub fn with(report: &ConformanceReport, consequence: Consequence) -> impl Iterat
 
 /// A defect in one line: requirements, what differs, and how many cases show it.
 pub fn headline(defect: &Defect) -> String {
-    let ids: Vec<&str> = defect.requirements.iter().map(|id| id.as_str()).collect();
+    let ids: Vec<&str> = defect
+        .requirements
+        .iter()
+        .map(baton_core::names::RequirementId::as_str)
+        .collect();
     let what = match &defect.field {
         Some(field) => format!("{field} is {}", defect.difference),
         None => defect.finding.title.clone(),
@@ -77,7 +81,12 @@ pub fn details(defect: &Defect, report: &ConformanceReport) -> String {
 
 /// The cases that show a defect, the clearest first.
 fn cases(defect: &Defect) -> String {
-    let names: Vec<&str> = defect.cases.iter().take(LISTED).map(|case| case.as_str()).collect();
+    let names: Vec<&str> = defect
+        .cases
+        .iter()
+        .take(LISTED)
+        .map(baton_core::names::CaseId::as_str)
+        .collect();
     match defect.cases.len().saturating_sub(LISTED) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),

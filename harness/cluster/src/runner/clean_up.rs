@@ -167,7 +167,7 @@ impl Deadline {
     }
 }
 
-/// Checks whether the case made a member unreachable or NotReady.
+/// Checks whether the case made a member unreachable or `NotReady`.
 fn some_member_was_away(plan: &Plan) -> bool {
     let away = |step: &PlannedStep| {
         matches!(

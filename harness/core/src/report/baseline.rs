@@ -11,7 +11,7 @@ use crate::{
     catalogue::Consequence,
     implementation::{
         baseline::{Baseline, KnownDefect, Subject},
-        versions,
+        versions::{self, VersionRange},
     },
     names::{CaseId, RequirementId},
     yaml::plain,
@@ -200,7 +200,7 @@ fn entry_of(report: &ConformanceReport, defect: &Defect, of: Subject) -> Option<
         difference: defect.difference,
         reason: described::seen(&defect.finding),
         link: None,
-        versions: Default::default(),
+        versions: VersionRange::default(),
         cases: if is_narrow { uncovered } else { BTreeSet::new() },
         sometimes: false,
         told_by: BTreeSet::new(),

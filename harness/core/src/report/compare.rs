@@ -109,12 +109,12 @@ fn shown(report: &ConformanceReport) -> BTreeMap<Difference, Shown> {
                 .filter(shows)
                 .map(|case| case.name.clone())
                 .collect();
-            let shown = Shown {
+            let in_report = Shown {
                 consequence: defect.consequence,
                 known: defect.known,
                 cases,
             };
-            all.insert((of, defect.field.clone(), defect.difference), shown);
+            all.insert((of, defect.field.clone(), defect.difference), in_report);
         }
     }
     all
@@ -202,14 +202,16 @@ impl MovedDefect {
                 names(&self.disappeared)
             ),
             (before, after) => {
-                let mut text = format!("in {}, was in {before}", described::count(after, "case"));
-                if !self.appeared.is_empty() {
-                    text.push_str(&format!("; now in {}", names(&self.appeared)));
-                }
-                if !self.disappeared.is_empty() {
-                    text.push_str(&format!("; no longer in {}", names(&self.disappeared)));
-                }
-                text
+                let changes = [("; now in", &self.appeared), ("; no longer in", &self.disappeared)];
+                let changes = changes.into_iter().filter(|(_, cases)| !cases.is_empty());
+                let changes: Vec<String> = changes
+                    .map(|(word, cases)| format!("{word} {}", names(cases)))
+                    .collect();
+                format!(
+                    "in {}, was in {before}{}",
+                    described::count(after, "case"),
+                    changes.concat()
+                )
             }
         }
     }

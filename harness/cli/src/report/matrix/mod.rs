@@ -179,7 +179,7 @@ fn index(reports: &[ConformanceReport]) -> Result<String, minijinja::Error> {
             .map(|(number, report)| column(number, report))
             .collect(),
         documents: documents.into_iter().filter(|document| !document.is_empty()).collect(),
-        levels: levels.into_iter().map(|level| level.word()).collect(),
+        levels: levels.into_iter().map(baton_core::catalogue::Level::word).collect(),
         sections,
         rows: ordered.len(),
     };

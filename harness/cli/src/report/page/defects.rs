@@ -126,7 +126,7 @@ fn view<'a>(report: &'a ConformanceReport, number: usize, defect: &'a Defect) ->
             .map(statement)
             .collect(),
         finding: &defect.finding,
-        cases: defect.cases.iter().map(|case| case.as_str()).collect(),
+        cases: defect.cases.iter().map(baton_core::names::CaseId::as_str).collect(),
         command: described::command(defect),
         known: report.baseline.iter().filter(names).collect(),
     }

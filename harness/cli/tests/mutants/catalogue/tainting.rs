@@ -302,7 +302,7 @@ fn its_own_once_it_matches() -> Fault {
             }
         })
         .read(Of::TaintPolicies, move |policy| {
-            policy["status"] = json!({"taints": *there.get()})
+            policy["status"] = json!({"taints": *there.get()});
         })
 }
 
