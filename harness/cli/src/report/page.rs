@@ -276,7 +276,7 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
 }
 
 /// The requirements by their results; those of documents that are not claimed, and those that no case is about, are apart.
-fn parts<'a>(report: &'a ConformanceReport) -> Vec<Part<'a>> {
+fn parts(report: &ConformanceReport) -> Vec<Part<'_>> {
     let mut all: Vec<&RequirementReport> = report.requirements.iter().collect();
     all.sort_by_key(|it| RequirementResult::ALL.iter().position(|result| *result == it.result));
     let touched = |it: &&RequirementReport| {
@@ -301,7 +301,7 @@ fn parts<'a>(report: &'a ConformanceReport) -> Vec<Part<'a>> {
         ),
     ];
     let apart = apart.into_iter().filter(|(.., rows)| !rows.is_empty());
-    let part = |(key, heading, rows): (&'static str, String, Vec<&'a RequirementReport>)| Part {
+    let part = |(key, heading, rows): (&'static str, String, Vec<_>)| Part {
         key,
         heading,
         rows: rows.into_iter().map(|it| row(report, it)).collect(),
@@ -459,7 +459,7 @@ fn verdict_of(report: &ConformanceReport) -> VerdictView {
     }
     let unsure = (cases.broken, cases.inconclusive);
     let state = match (
-        cases.deviating + requirements.broken + outdated,
+        described::new_deviations(report).count() + cases.deviating + outdated,
         unsure,
         cases.conforming + cases.with_remarks + cases.known,
     ) {

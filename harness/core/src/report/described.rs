@@ -53,7 +53,7 @@ pub fn ids(defect: &Defect) -> String {
     ids.join(", ")
 }
 
-/// What differs: `metadata.labels[] is missing`, or what was looked at if no field differs.
+/// The difference: `metadata.labels[] is missing`, or the title of the finding if no field differs.
 pub fn what(defect: &Defect) -> String {
     match &defect.field {
         Some(field) => differs(field, defect.difference),
@@ -81,7 +81,7 @@ pub fn headline(defect: &Defect) -> String {
     if ids.is_empty() { what } else { format!("{ids}: {what}") }
 }
 
-/// What was looked at and what was seen, in one line.
+/// The observation in one line.
 pub fn seen(finding: &FindingReport) -> String {
     let seen = first_difference(finding).unwrap_or(&finding.seen);
     one_line(&format!("{}: seen {seen}", finding.title))

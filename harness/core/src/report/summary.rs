@@ -71,7 +71,7 @@ pub fn markdown(report: &ConformanceReport) -> String {
     text
 }
 
-/// How many defects there are that need no attention: `; 1 known, 4 remarks`.
+/// Numbers of defects that fail no run: `; 1 known, 4 remarks`.
 fn others(report: &ConformanceReport) -> String {
     let numbers = [
         (described::known_deviations(report).count(), "known defect"),
@@ -126,7 +126,7 @@ fn ground(source: &Source, report: &ConformanceReport) -> String {
     }
 }
 
-/// Whether Markdown takes this for an address and for nothing else.
+/// True if Markdown reads this as an address and as nothing else.
 fn is_address(link: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '(' | ')' | '<' | '>' | '[' | ']' | '\\');
     link.starts_with("https://") && link.chars().all(is_plain)

@@ -67,7 +67,7 @@ struct Row<'a> {
     text: &'a str,
     ground: String,
     link: Option<String>,
-    /// Whether the reports do not agree.
+    /// True if the reports do not agree.
     differs: bool,
     cells: Vec<Cell>,
 }
