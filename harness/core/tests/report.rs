@@ -330,15 +330,15 @@ fn what_becomes_known_is_neither_better_nor_worse() {
 }
 
 /// The entries that the target reader finds in a target file with this baseline.
+#[expect(clippy::panic, reason = "a test cannot go on without its target")]
 fn read_back(yaml: &str) -> Vec<KnownDefect> {
     let file = format!(
         "apiVersion: baton.dev/v1alpha1\nkind: Target\nmetadata: {{name: printed}}\nspec:\n  \
          implementation: {{name: printed, version: 1.2.3}}\n  features: [LabelInjection, PurgeDirectly, StatePreservation]\n  \
          run: {{installed: {{}}}}\n  baseline:\n{yaml}"
     );
-    let catalogue = std::fs::read_to_string(common::root().join("cases/requirements.yaml")).unwrap();
     let context = ReadContext {
-        catalogue: &Catalogue::parse(&catalogue).unwrap(),
+        catalogue: common::catalogue(),
         cases: &["deployment-directly", "statefulset-directly"].map(CaseId::new).into(),
         variable: &|_| None,
     };

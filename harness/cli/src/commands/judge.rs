@@ -182,7 +182,9 @@ fn of_verdict(verdict: &Verdict, timeline: &Timeline) -> Exit {
 /// Prints findings that make no case deviate.
 fn remarks(remarks: &[Finding], proposed: &[Finding]) {
     for (word, findings) in [("remark", remarks), ("proposed", proposed)] {
-        findings.iter().for_each(|finding| outln!("{word}: {finding}\n"));
+        for finding in findings {
+            outln!("{word}: {finding}\n");
+        }
     }
 }
 
