@@ -204,7 +204,7 @@ pub fn mutants() -> Vec<Mutant> {
             defect: "an object counts as applied if another one is in its place",
             fault: |_| {
                 Fault::none().written(Of::Bindings, |binding| {
-                    let in_the_way = |item: &&mut Value| text(item, "/appliedMessage").contains("is there already");
+                    let in_the_way = |item: &&mut Value| text(item, "/appliedMessage").contains("already exists");
                     for item in list(binding, "/status/aggregatedStatus").filter(in_the_way) {
                         item["applied"] = json!(true);
                         item["appliedMessage"] = Value::Null;

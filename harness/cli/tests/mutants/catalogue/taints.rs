@@ -198,7 +198,7 @@ fn tolerations_misread() -> Vec<Mutant> {
         },
         Mutant {
             name: "toleration-added",
-            breaks: "TNT-06",
+            breaks: "TNT-01",
             defect: "a toleration of five minutes is added to every policy",
             fault: |_| {
                 Fault::none().written(Of::Bindings, |body| {
