@@ -14,7 +14,7 @@ use baton_core::{
     catalogue::Consequence,
     event::{Event, Summary},
     implementation::{TargetSpec, baseline::Baseline},
-    report::ConformanceReport,
+    report::{ConformanceReport, described},
 };
 
 use super::{Exit, bad_input, not_loaded, wrong_rules};
@@ -32,7 +32,7 @@ use crate::{
     last_run::LastRun,
     lint,
     load::{self, Suite},
-    output::{self, Output},
+    output::Output,
     preflight::{self, Preflight},
     provision::BootError,
     report::Reports,
@@ -237,7 +237,7 @@ fn carry_out(
         errln!("error: {line}");
     }
     let has_remarks = report.as_ref().is_some_and(|report| {
-        let mut remarks = output::defects::with(report, Consequence::Remark);
+        let mut remarks = described::with(report, Consequence::Remark);
         remarks.any(|defect| !defect.known)
     });
     match exit(&summary) {

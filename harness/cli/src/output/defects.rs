@@ -2,12 +2,10 @@
 
 use std::fmt::Write as _;
 
-use baton_core::{
-    catalogue::{Consequence, Source},
-    report::{
-        ConformanceReport,
-        model::{Defect, RequirementReport},
-    },
+use baton_core::report::{
+    ConformanceReport,
+    described::{self, ground, requirements},
+    model::Defect,
 };
 
 use crate::show::count;
@@ -15,36 +13,13 @@ use crate::show::count;
 /// Names of cases that are listed; the others are counted.
 const LISTED: usize = 5;
 
-/// The defects that no baseline covers and that make the run deviate.
-pub fn new_deviations(report: &ConformanceReport) -> impl Iterator<Item = &Defect> {
-    with(report, Consequence::Deviation).filter(|defect| !defect.known)
-}
-
-/// The defects with a consequence.
-pub fn with(report: &ConformanceReport, consequence: Consequence) -> impl Iterator<Item = &Defect> {
-    report
-        .defects
-        .iter()
-        .filter(move |defect| defect.consequence == consequence)
-}
-
-/// A defect in one line: requirements, what differs, and how many cases show it.
+/// A defect in one line, with the number of cases that show it.
 pub fn headline(defect: &Defect) -> String {
-    let ids: Vec<&str> = defect
-        .requirements
-        .iter()
-        .map(baton_core::names::RequirementId::as_str)
-        .collect();
-    let what = match &defect.field {
-        Some(field) => format!("{field} is {}", defect.difference),
-        None => defect.finding.title.clone(),
-    };
-    let of = if ids.is_empty() {
-        String::new()
-    } else {
-        format!("{}: ", ids.join(", "))
-    };
-    format!("{of}{what} ({})", count(defect.cases.len(), "case"))
+    format!(
+        "{} ({})",
+        described::headline(defect),
+        count(defect.cases.len(), "case")
+    )
 }
 
 /// A defect for a reader who has never seen it: the requirement and its ground, what was expected and seen.
@@ -59,8 +34,8 @@ pub fn details(defect: &Defect, report: &ConformanceReport) -> String {
             requirement.id,
             requirement.text
         );
-        if let Some(ground) = requirement.sources.first() {
-            let _ = writeln!(text, "       {}", self::ground(ground, report));
+        if let Some(source) = requirement.sources.first() {
+            let _ = writeln!(text, "       {}", ground(source, report));
         }
     }
     let finding = &defect.finding;
@@ -91,16 +66,4 @@ fn cases(defect: &Defect) -> String {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
     }
-}
-
-/// The requirements of a defect, as the report lists them.
-pub fn requirements<'r>(defect: &Defect, report: &'r ConformanceReport) -> Vec<&'r RequirementReport> {
-    let of_defect = |it: &&RequirementReport| defect.requirements.contains(&it.id);
-    report.requirements.iter().filter(of_defect).collect()
-}
-
-/// A source in one line, with its address.
-pub fn ground(source: &Source, report: &ConformanceReport) -> String {
-    let link = report.link(source).map(|link| format!(": {link}")).unwrap_or_default();
-    format!("{source}{link}")
 }

@@ -14,7 +14,7 @@ use baton_core::{
     event::{CaseOutcome, CaseResult, Event, RunStart, SnapshotDifference, Summary},
     judge::Verdict,
     names::{CaseId, ClusterName, RequirementId},
-    report::{ConformanceReport, model::Defect},
+    report::{ConformanceReport, described, model::Defect},
 };
 use comfy_table::{Cell, Color};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -110,7 +110,7 @@ impl Output {
     /// Prints the results of a run that has ended: a table, the defects, and the cases that tell nothing of the target.
     pub fn end(&self, summary: &Summary, report: &ConformanceReport) {
         outln!("{}\n", results(self.results.values()));
-        for defect in defects::new_deviations(report) {
+        for defect in described::new_deviations(report) {
             outln!("--- {}", defects::headline(defect));
             outln!("{}", defects::details(defect, report));
             if let Some(text) = self.clearest(defect) {
@@ -129,15 +129,13 @@ impl Output {
                 Consequence::Proposed,
             ),
         ] {
-            let lines: Vec<_> = defects::with(report, consequence).map(defects::headline).collect();
+            let lines: Vec<_> = described::with(report, consequence).map(defects::headline).collect();
             if !lines.is_empty() {
                 outln!("{words}\n  {}\n", lines.join("\n  "));
             }
         }
-        let new = defects::new_deviations(report).count();
-        let known = defects::with(report, Consequence::Deviation)
-            .filter(|defect| defect.known)
-            .count();
+        let new = described::new_deviations(report).count();
+        let known = described::known_deviations(report).count();
         if new + known > 0 {
             let known = if known > 0 {
                 format!(", {known} more as the baseline says")
