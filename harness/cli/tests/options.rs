@@ -355,9 +355,9 @@ fn a_clean_up_after_one_that_failed_is_hurried_and_says_so() {
         format!("{}: {}", ids.join(" "), finding.seen)
     });
     insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
-    POL-08: still there, after 3 s
-    POL-08: still there, after 1 s; an earlier clean-up of this run had failed, so this one was given less time than is due
-    POL-08: still there, after 1 s; an earlier clean-up of this run had failed, so this one was given less time than is due
+    POL-14: still there, after 3 s
+    POL-14: still there, after 1 s; an earlier clean-up of this run had failed, so this one was given less time than is due
+    POL-14: still there, after 1 s; an earlier clean-up of this run had failed, so this one was given less time than is due
     ");
 }
 
