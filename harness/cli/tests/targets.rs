@@ -91,7 +91,7 @@ fn a_target_that_ends_at_once_is_told_with_its_last_lines() {
     let CaseOutcome::Broken { reason } = &result.outcome else {
         panic!("{:?}", result.outcome)
     };
-    assert!(reason.contains("ended by itself: exit status: 3"), "{reason}");
+    assert!(reason.contains("ended unexpectedly: exit status: 3"), "{reason}");
     assert!(reason.contains("no such gate: Failovr"), "{reason}");
     let log = fs::read_to_string(result.log.unwrap()).unwrap();
     assert_eq!(log, "no such gate: Failovr\n");
@@ -252,7 +252,7 @@ fn a_target_that_crashes_while_a_case_runs_is_noticed_at_once_and_deviates() {
         panic!("{:?}", result.outcome)
     };
     let seen: Vec<_> = verdict.findings.iter().map(|finding| finding.seen.as_str()).collect();
-    assert_eq!(seen, ["it ended by itself: signal: 11 (SIGSEGV)"]);
+    assert_eq!(seen, ["it ended unexpectedly: signal: 11 (SIGSEGV)"]);
     assert_eq!(verdict.findings[0].at, Duration::from_secs(100));
     assert!(verdict.shown.is_empty(), "{:?}", verdict.shown);
 }

@@ -201,7 +201,7 @@ fn who_ends_at_once_with_success_has_not_passed() {
     let CaseOutcome::Broken { reason } = &result.outcome else {
         panic!("{:?}", result.outcome)
     };
-    assert!(reason.contains("ended by itself: exit status: 0"), "{reason}");
+    assert!(reason.contains("ended unexpectedly: exit status: 0"), "{reason}");
 }
 
 #[test]
