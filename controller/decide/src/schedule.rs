@@ -274,7 +274,8 @@ fn still_there(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec
             .iter()
             .any(|task| task.from_cluster == *name && mode_of(task) == PurgeMode::Gracefully);
         let cluster = snapshot.clusters.get(name);
-        gracefully && cluster.is_some_and(|cluster| !cluster.spec.taints.iter().any(|taint| evicts(taint.effect)))
+        let is_there = snapshot.occupied.contains(name);
+        is_there && gracefully && cluster.is_some_and(|cluster| !cluster.spec.taints.iter().any(|taint| evicts(taint.effect)))
     });
     back
 }

@@ -241,7 +241,8 @@ proptest! {
             let purging = decision.tasks.iter()
                 .any(|task| task.from_cluster == target.name && mode_of(task) == PurgeMode::Directly);
             prop_assert!(!purging);
-            let is_new = binding.spec.clusters.iter().all(|old| old.name != target.name);
+            let is_new = binding.spec.clusters.iter().all(|old| old.name != target.name)
+                && !occupied.contains(&target.name);
             let stuck = occupied.iter().any(|name| *name != target.name && !decision.tasks.iter()
                 .any(|task| task.from_cluster == *name && mode_of(task) != PurgeMode::Directly));
             prop_assert!(!(is_new && stuck), "new cluster while an old copy exists");

@@ -134,7 +134,7 @@ fn a_server_whose_certificate_is_over_is_told() {
     let (code, said) = run(LONG_AGO, MUCH_LATER, None);
     let expected = "the certificate of control at https://127.0.0.1:PORT/ has expired";
     assert!(said.contains(expected), "{said}");
-    assert!(said.contains("must renew it"), "{said}");
+    assert!(said.contains("to renew it"), "{said}");
     assert_eq!(code, Some(3), "{said}");
 }
 

@@ -187,8 +187,8 @@ fn who_is_sound_and_plays_no_trick_conforms() {
 // Hundreds of connections are opened and held.
 #[case::descriptors("holds-connections", LABELS)]
 // What it leaves behind was written as the harness, or as the garbage collector.
-#[case::left_as_the_harness("leaves-a-work-as-the-harness", "POL-08")]
-#[case::left_as_the_collector("leaves-a-work-as-the-collector", "POL-08")]
+#[case::left_as_the_harness("leaves-a-work-as-the-harness", "POL-14")]
+#[case::left_as_the_collector("leaves-a-work-as-the-collector", "POL-14")]
 fn a_trick_is_seen_through(#[case] trick: &str, #[case] by: &str) {
     let (result, _folder) = played(trick);
     let told = findings(&result);
