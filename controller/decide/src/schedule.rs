@@ -275,7 +275,9 @@ fn still_there(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec
             .any(|task| task.from_cluster == *name && mode_of(task) == PurgeMode::Gracefully);
         let cluster = snapshot.clusters.get(name);
         let is_there = snapshot.occupied.contains(name);
-        is_there && gracefully && cluster.is_some_and(|cluster| !cluster.spec.taints.iter().any(|taint| evicts(taint.effect)))
+        is_there
+            && gracefully
+            && cluster.is_some_and(|cluster| !cluster.spec.taints.iter().any(|taint| evicts(taint.effect)))
     });
     back
 }
