@@ -24,9 +24,9 @@ pub struct Moved {
 pub struct MovedDefect {
     /// Requirements and what differs.
     pub headline: String,
-    /// Whether it became better or worse.
+    /// Direction of the change.
     pub direction: Direction,
-    /// Whether the baseline of the later report names it; of the earlier, if the defect is gone.
+    /// True if the baseline of the later report names it; of the earlier one, if the defect is gone.
     pub known: bool,
     /// Number of cases that show it in the earlier report.
     pub before: usize,
@@ -77,13 +77,13 @@ pub fn compare(before: &ConformanceReport, after: &ConformanceReport) -> Compari
 }
 
 impl Comparison {
-    /// Whether a defect, a requirement or a case became worse.
+    /// Returns true if a defect, a requirement or a case became worse.
     pub fn is_worse(&self) -> bool {
         !self.worse.is_empty() || self.defects.iter().any(|it| it.direction == Direction::Worse)
     }
 }
 
-/// What a defect is about, the field, and how it differs: this is the same in both reports if the defect is.
+/// Subject, field and kind of difference of a defect: equal in both reports for the same defect.
 type Difference = (Subject, Option<String>, DifferenceKind);
 
 /// A defect of one of the reports, for one of its subjects.
