@@ -16,6 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{broadcast, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
+use tokio_util::net::Listener;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
@@ -98,13 +99,16 @@ impl Running {
         Ok(())
     }
 
-    /// Serves the admission webhook at an address while the controller runs, and registers it with the control plane
-    /// under `url`, or under the address. Of several instances only the leader is registered.
+    /// Serves the admission webhook on a listener while the controller runs, and registers it with the control plane
+    /// under `url`, or under the address of the listener. Of several instances only the leader is registered.
     ///
     /// # Errors
     /// [`WebhookError`] if it cannot be served, or the control plane rejects the registration.
-    pub async fn serve_webhook(&self, address: SocketAddr, url: Option<&str>) -> Result<(), WebhookError> {
-        let webhook = Webhook::listen(address, url).await?;
+    pub async fn serve_webhook<L>(&self, listener: L, url: Option<&str>) -> Result<(), WebhookError>
+    where
+        L: Listener<Addr = SocketAddr, Io: Send + Unpin + 'static> + Send + 'static,
+    {
+        let webhook = Webhook::new(listener, url)?;
         let registration = webhook.registration();
         if self.context.options().leader_elect {
             let leading = put_while_leading(registration.clone(), self.context.clone(), self.is_leader.clone());

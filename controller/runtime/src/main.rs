@@ -11,6 +11,7 @@ use baton_controller::{Controller, Options, PushMembers, crds};
 use clap::{Arg, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
 /// Reference controller for stateful cluster failover.
@@ -142,7 +143,9 @@ async fn run(arguments: &Run, options: Options) -> anyhow::Result<()> {
     let webhook_url = options.webhook_url.clone();
     let controller = Controller::start(client, members, Arc::new(jiff::Timestamp::now), options);
     if let Some(address) = webhook_address {
-        controller.serve_webhook(address, webhook_url.as_deref()).await?;
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.with_context(|| format!("the webhook cannot listen on {address}"))?;
+        controller.serve_webhook(listener, webhook_url.as_deref()).await?;
     }
     if let Some(address) = metrics_address
         && let Err(error) = controller.serve_metrics(address).await

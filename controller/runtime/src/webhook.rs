@@ -29,9 +29,10 @@ use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::net::Listener;
 
 /// Name of the `ValidatingWebhookConfiguration`.
 const NAME: &str = "baton-controller";
@@ -49,14 +50,9 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 /// The webhook cannot be served or registered.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
-    /// Listening failed.
-    #[error("the webhook cannot listen on {address}")]
-    Listen {
-        /// Address to listen on.
-        address: SocketAddr,
-        /// Cause of the error.
-        source: io::Error,
-    },
+    /// The listener has no address.
+    #[error("the webhook does not listen")]
+    Listen(#[source] io::Error),
     /// The URL is invalid.
     #[error("the webhook cannot be reached at {0}: expected a URL such as https://host:9443")]
     Url(String),
@@ -69,8 +65,8 @@ pub enum WebhookError {
 }
 
 /// A listening webhook. It answers only once it is served.
-pub struct Webhook {
-    listener: TcpListener,
+pub struct Webhook<L> {
+    listener: L,
     acceptor: TlsAcceptor,
     registration: Registration,
 }
@@ -83,15 +79,17 @@ pub struct Registration {
     certificate: String,
 }
 
-impl Webhook {
-    /// Starts listening. `url` is the address for the control plane, without a path; defaults to the listening address.
+impl<L> Webhook<L>
+where
+    L: Listener<Addr = SocketAddr, Io: Send + Unpin + 'static>,
+{
+    /// Creates the webhook of a listener. `url` is the address for the control plane, without a path; defaults to the
+    /// listening address.
     ///
     /// # Errors
-    /// [`WebhookError`] if it cannot listen on the address, the URL is invalid, or the certificate cannot be generated.
-    pub async fn listen(address: SocketAddr, url: Option<&str>) -> Result<Self, WebhookError> {
-        let failed = |source| WebhookError::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let bound = listener.local_addr().map_err(failed)?;
+    /// [`WebhookError`] if the listener has no address, the URL is invalid, or the certificate cannot be generated.
+    pub fn new(listener: L, url: Option<&str>) -> Result<Self, WebhookError> {
+        let bound = listener.local_addr().map_err(WebhookError::Listen)?;
         let url = url.map_or_else(
             || format!("https://{bound}"),
             |url| url.trim_end_matches('/').to_owned(),
@@ -113,7 +111,7 @@ impl Webhook {
     }
 
     /// Answers reviews until the returned future is dropped.
-    pub async fn serve(self) {
+    pub async fn serve(mut self) {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
@@ -185,7 +183,7 @@ fn certified(host: String) -> Result<(String, ServerConfig), String> {
     Ok((certificate.pem(), config))
 }
 
-async fn connection(stream: TcpStream, acceptor: TlsAcceptor) {
+async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, acceptor: TlsAcceptor) {
     let Ok(stream) = acceptor.accept(stream).await else {
         return;
     };
@@ -334,14 +332,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_url_that_is_none_is_named() {
-        let address = "127.0.0.1:0".parse().unwrap();
+        let listener = async || tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         for url in ["http://host:1", "host", "https://"] {
-            let error = Webhook::listen(address, Some(url)).await.err().unwrap();
+            let error = Webhook::new(listener().await, Some(url)).err().unwrap();
             assert!(error.to_string().contains(url), "{error}");
         }
-        let webhook = Webhook::listen(address, Some("https://hooks.example:9443/"))
-            .await
-            .unwrap();
+        let webhook = Webhook::new(listener().await, Some("https://hooks.example:9443/")).unwrap();
         let configuration = webhook.registration().configuration();
         assert_eq!(
             configuration["webhooks"][0]["clientConfig"]["url"],

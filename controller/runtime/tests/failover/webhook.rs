@@ -1,5 +1,6 @@
 //! The admission webhook, called by the control plane.
 
+use baton_apiserver::in_process;
 use serde_json::json;
 
 use crate::fleet::{Fleet, POLICIES, policy, stateful};
@@ -19,8 +20,8 @@ async fn policies_are_refused_while_the_webhook_is_known_and_accepted_before_and
 
     fleet.control(stateful());
     let controller = fleet.controller.as_ref().unwrap();
-    let address = "127.0.0.1:0".parse().unwrap();
-    controller.serve_webhook(address, None).await.unwrap();
+    let listener = in_process::Listener::bind().unwrap();
+    controller.serve_webhook(listener, None).await.unwrap();
     let refused = fleet
         .try_create("control", POLICIES, &wrong("while"))
         .await
@@ -58,10 +59,8 @@ async fn policies_can_be_written_though_nobody_answers() {
     let mut fleet = Fleet::start(&["member1"]).await;
     fleet.control(stateful());
     let controller = fleet.controller.as_ref().unwrap();
-    controller
-        .serve_webhook("127.0.0.1:0".parse().unwrap(), None)
-        .await
-        .unwrap();
+    let listener = in_process::Listener::bind().unwrap();
+    controller.serve_webhook(listener, None).await.unwrap();
     fleet.controller.take().unwrap().crash().await;
     fleet
         .create(

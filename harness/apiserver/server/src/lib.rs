@@ -41,7 +41,7 @@
 //! - `handlers`: the path of a request through the server, verb by verb; in it `authentication`, who somebody is, with the
 //!   tokens of service accounts;
 //! - `admission`: webhooks; `conversion`: versions that a webhook converts; `webhook_client`: how webhooks are called;
-//! - `tls`: certificates; `tls_client`: how webhooks are reached;
+//! - `tls`: certificates; `tls_client`: how webhooks are reached; [`in_process`]: connections without a socket;
 //! - `backlog`: what follows from commits; `controllers`: who does it: garbage, namespaces, deleted definitions and token Secrets;
 //! - `serving`: HTTPS; `fault_injection` and `gate`: what a test does to a server's connections and requests;
 //! - [`fault_proxy`]: the same faults in front of an API server elsewhere; [`test_webhook`]: a webhook for servers to call;
@@ -57,6 +57,7 @@ pub mod fault_proxy;
 mod gate;
 mod handlers;
 mod ids;
+pub mod in_process;
 mod openapi;
 mod options;
 mod ordered_notify;

@@ -1,5 +1,6 @@
 //! A webhook that stands for somebody else's: HTTPS on a free port of an address of this machine, with a certificate of
-//! its own, and the answers of a function. Any API server that reaches the address can call it.
+//! its own, and the answers of a function. Any API server that reaches the address can call it; servers in this process
+//! also reach [`in_process::ADDRESS`].
 
 use std::{
     convert::Infallible,
@@ -19,13 +20,14 @@ use hyper_util::{
 };
 use serde_json::{Value, json};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
     task::{JoinHandle, JoinSet},
 };
 use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{net::Listener, sync::CancellationToken};
 
-use crate::tls::Identity;
+use crate::{in_process, tls::Identity};
 
 /// How large a review may be; an object is at most half of that.
 const MAX_REVIEW: usize = 8 << 20;
@@ -83,10 +85,20 @@ impl Webhook {
     async fn begin(address: IpAddr, task: Task) -> io::Result<Self> {
         let identity = Identity::generate(address)?;
         let acceptor = TlsAcceptor::from(Arc::new(identity.server_config()?));
-        let listener = TcpListener::bind((address, 0)).await?;
-        let addr = listener.local_addr()?;
         let stop = CancellationToken::new();
-        let task = tokio::spawn(listen(listener, acceptor, task, stop.clone()));
+        let (addr, task) = if address == in_process::ADDRESS {
+            let listener = in_process::Listener::bind()?;
+            (
+                listener.local_addr()?,
+                tokio::spawn(listen(listener, acceptor, task, stop.clone())),
+            )
+        } else {
+            let listener = TcpListener::bind((address, 0)).await?;
+            (
+                listener.local_addr()?,
+                tokio::spawn(listen(listener, acceptor, task, stop.clone())),
+            )
+        };
         Ok(Self {
             addr,
             ca: identity.ca,
@@ -121,7 +133,10 @@ impl Drop for Webhook {
     }
 }
 
-async fn listen(listener: TcpListener, acceptor: TlsAcceptor, task: Task, stop: CancellationToken) {
+async fn listen<L>(mut listener: L, acceptor: TlsAcceptor, task: Task, stop: CancellationToken)
+where
+    L: Listener<Io: Send + Unpin + 'static>,
+{
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -136,9 +151,7 @@ async fn listen(listener: TcpListener, acceptor: TlsAcceptor, task: Task, stop: 
     connections.shutdown().await;
 }
 
-async fn connection(stream: TcpStream, acceptor: TlsAcceptor, task: Task) {
-    // Small answers must not wait for more.
-    let _ = stream.set_nodelay(true);
+async fn connection(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, acceptor: TlsAcceptor, task: Task) {
     let Ok(stream) = acceptor.accept(stream).await else {
         return;
     };

@@ -8,20 +8,32 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::in_process;
+
+/// A connection to a webhook.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
 /// A connection to the first address of a host that takes it; the error names the last one.
-pub(crate) async fn dial(host: &str, port: u16) -> Result<TcpStream, String> {
+pub(crate) async fn dial(host: &str, port: u16) -> Result<Box<dyn Stream>, String> {
     let failed = |to: &str, error: &std::io::Error| format!("dial tcp {to}: {}", dialing(error));
+    if is_in_process(host) {
+        let connected = in_process::connect(port).map_err(|error| failed(&format!("{host}:{port}"), &error));
+        return Ok(Box::new(connected?));
+    }
     let unknown = format!("{host}:{port}");
     let addresses = tokio::net::lookup_host((host, port)).await;
     let addresses = addresses.map_err(|error| failed(&unknown, &error))?;
     let mut reason = format!("dial tcp {unknown}: no such host");
     for address in addresses {
         match TcpStream::connect(address).await {
-            Ok(stream) => return Ok(stream),
+            Ok(stream) => return Ok(Box::new(stream)),
             Err(error) => reason = failed(&address.to_string(), &error),
         }
     }
@@ -30,20 +42,28 @@ pub(crate) async fn dial(host: &str, port: u16) -> Result<TcpStream, String> {
 
 /// Talks TLS on a connection, to a server that must be certified for `name`.
 pub(crate) async fn secure(
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
-) -> Result<TlsStream<TcpStream>, String> {
+) -> Result<TlsStream<Box<dyn Stream>>, String> {
     let stream = TlsConnector::from(config).connect(name, stream).await;
     stream.map_err(|error| verifying(&error))
 }
 
-/// On a paused clock time would run ahead of the network: nothing but the call is under way, so that everybody waits.
-/// It does not while something blocks. Lets go when it is dropped.
-pub(crate) fn hold_time() -> std::sync::mpsc::Sender<()> {
+fn is_in_process(host: &str) -> bool {
+    host.parse() == Ok(in_process::ADDRESS)
+}
+
+/// Stops a paused clock during a call over the network: time would run ahead, because every task waits for the answer.
+/// A paused clock does not advance while a blocking task runs; this one ends when the result is dropped. `None` if the
+/// call stays in the process, where only tasks wait for each other.
+pub(crate) fn hold_time(host: &str) -> Option<std::sync::mpsc::Sender<()>> {
+    if is_in_process(host) {
+        return None;
+    }
     let (held, end) = std::sync::mpsc::channel();
     tokio::task::spawn_blocking(move || end.recv());
-    held
+    Some(held)
 }
 
 fn dialing(error: &std::io::Error) -> String {

@@ -2,13 +2,14 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
     path::Path,
     sync::Arc,
     time::Duration,
 };
 
 use async_trait::async_trait;
+use baton_apiserver::in_process;
 use baton_cluster::{
     admission::Admission,
     clock::Clock,
@@ -30,6 +31,7 @@ use baton_core::{
 use baton_decide::api::Cluster;
 use clap::Parser as _;
 use kube::Client;
+use tokio::net::TcpListener;
 
 /// The user agent under which the reference controller writes.
 pub const USER_AGENT: &str = "baton-controller";
@@ -207,7 +209,14 @@ pub async fn start(
     let warnings = options.warnings.clone();
     let running = Controller::start(control, Arc::new(InProcess(members)), clock, options);
     if let Some(address) = webhooks {
-        let served = running.serve_webhook(SocketAddr::new(address, 0), None).await;
+        let cannot_listen = |error| TargetError::Start(format!("the webhook cannot listen on {address}: {error}"));
+        let served = if address == in_process::ADDRESS {
+            let listener = in_process::Listener::bind().map_err(cannot_listen)?;
+            running.serve_webhook(listener, None).await
+        } else {
+            let listener = TcpListener::bind((address, 0)).await.map_err(cannot_listen)?;
+            running.serve_webhook(listener, None).await
+        };
         served.map_err(|error| TargetError::Start(error_chain(&error)))?;
     }
     Ok(Box::new(Started { running, warnings }))

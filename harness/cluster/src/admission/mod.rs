@@ -25,11 +25,14 @@ mod probe;
 pub mod rules;
 
 use std::{
-    net::{IpAddr, Ipv4Addr},
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use baton_apiserver::test_webhook::{Answer, Review, Webhook};
+use baton_apiserver::{
+    in_process,
+    test_webhook::{Answer, Review, Webhook},
+};
 use baton_core::names::ClusterName;
 use kube::Client;
 use serde_json::{Value, json};
@@ -87,7 +90,7 @@ impl Admission {
     /// No rules yet, for clusters in this process. Templates use the files of `storage`.
     pub fn new(storage: Storage) -> Self {
         let site = Site {
-            address: Ipv4Addr::LOCALHOST.into(),
+            address: in_process::ADDRESS,
             namespace: None,
         };
         Self::at(site, storage)

@@ -104,13 +104,13 @@ async fn post(call: &Request<'_>) -> Result<Answered, Failed> {
     if let Some(service) = service {
         return Err(Failed::Call(format!("service {service:?} not found")));
     }
-    // Not while a call waits to be made again: that pause is time.
-    let _time_stands = tls_client::hold_time();
     let uri: http::Uri = url
         .parse()
         .map_err(|error: http::uri::InvalidUri| Failed::Call(error.to_string()))?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let port = uri.port_u16().unwrap_or(443);
+    // Not while a call waits to be made again: that pause is time.
+    let _time_stands = tls_client::hold_time(&host);
     let stream = tls_client::dial(&host, port).await.map_err(Failed::Call)?;
     let name = ServerName::try_from(host.clone()).map_err(|error| Failed::Call(error.to_string()))?;
     let tls = tls_client::config(ca).map_err(Failed::Call)?;
