@@ -17,8 +17,9 @@ use tokio::{
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
 };
 
-/// The address of listeners in this process. It is reserved for documentation (RFC 5737), so no host has it.
-pub const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+/// The address of listeners in this process. It is in 0.0.0.0/8, which no packet may have as its destination (RFC 1122,
+/// section 3.2.1.3), so no host has it.
+pub const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(0, 0, 0, 1));
 
 /// Capacity of a connection, in each direction. Bytes.
 const CAPACITY: usize = 64 << 10;
