@@ -50,8 +50,8 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 /// The webhook cannot be served or registered.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
-    /// The listener has no address.
-    #[error("the webhook does not listen")]
+    /// The address of the listener is unknown.
+    #[error("cannot determine the address at which the webhook listens")]
     Listen(#[source] io::Error),
     /// The URL is invalid.
     #[error("the webhook cannot be reached at {0}: expected a URL such as https://host:9443")]
@@ -87,7 +87,7 @@ where
     /// listening address.
     ///
     /// # Errors
-    /// [`WebhookError`] if the listener has no address, the URL is invalid, or the certificate cannot be generated.
+    /// [`WebhookError`] if the address of the listener is unknown, the URL is invalid, or the certificate cannot be generated.
     pub fn new(listener: L, url: Option<&str>) -> Result<Self, WebhookError> {
         let bound = listener.local_addr().map_err(WebhookError::Listen)?;
         let url = url.map_or_else(

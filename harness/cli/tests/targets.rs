@@ -252,7 +252,7 @@ fn a_target_that_crashes_while_a_case_runs_is_noticed_at_once_and_deviates() {
         panic!("{:?}", result.outcome)
     };
     let seen: Vec<_> = verdict.findings.iter().map(|finding| finding.seen.as_str()).collect();
-    assert_eq!(seen, ["it ended by itself: signal: 11 (SIGSEGV)"]);
+    assert_eq!(seen, ["it ended unexpectedly: signal: 11 (SIGSEGV)"]);
     assert_eq!(verdict.findings[0].at, Duration::from_secs(100));
     assert!(verdict.shown.is_empty(), "{:?}", verdict.shown);
 }

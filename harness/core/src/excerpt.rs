@@ -93,7 +93,7 @@ fn words(mark: &Mark) -> String {
         Mark::Answered { refused_with: None, .. } => "-- accepted".to_owned(),
         Mark::Scraped { samples } => format!("-- metrics: {}", listed(samples)),
         Mark::Fence { cluster, revision, .. } => format!("-- {cluster} is at revision {revision}"),
-        Mark::TargetEnded { status, .. } => format!("-- the target ended by itself: {status}"),
+        Mark::TargetEnded { status, .. } => format!("-- the target ended unexpectedly: {status}"),
         Mark::CleanUp => "-- clean-up".to_owned(),
         Mark::CleanedUp { .. } => "-- cleaned up".to_owned(),
         Mark::Writers(agents) => {

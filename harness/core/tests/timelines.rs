@@ -95,7 +95,7 @@ fn cut_at_the_taint(marks: Vec<Mark>, end: StepEnd) -> Timeline {
         last_lines: vec!["thread 'main' panicked".to_owned()],
     }],
     StepEnd::TargetEnded,
-    "it ended by itself: exit status: 101\n"
+    "it ended unexpectedly: exit status: 101\n"
 )]
 #[case::hot_loop(
     Vec::new(),

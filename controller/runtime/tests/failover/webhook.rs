@@ -20,7 +20,7 @@ async fn policies_are_refused_while_the_webhook_is_known_and_accepted_before_and
 
     fleet.control(stateful());
     let controller = fleet.controller.as_ref().unwrap();
-    let listener = in_process::Listener::bind().unwrap();
+    let listener = in_process::Listener::bind(in_process::ADDRESS).await.unwrap();
     controller.serve_webhook(listener, None).await.unwrap();
     let refused = fleet
         .try_create("control", POLICIES, &wrong("while"))
@@ -59,7 +59,7 @@ async fn policies_can_be_written_though_nobody_answers() {
     let mut fleet = Fleet::start(&["member1"]).await;
     fleet.control(stateful());
     let controller = fleet.controller.as_ref().unwrap();
-    let listener = in_process::Listener::bind().unwrap();
+    let listener = in_process::Listener::bind(in_process::ADDRESS).await.unwrap();
     controller.serve_webhook(listener, None).await.unwrap();
     fleet.controller.take().unwrap().crash().await;
     fleet

@@ -14,8 +14,10 @@ use std::{
 
 use tokio::{
     io::DuplexStream,
+    net::{TcpListener, TcpStream},
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
 };
+use tokio_util::either::Either;
 
 /// The address of listeners in this process. It is in 0.0.0.0/8, which no packet may have as its destination (RFC 1122,
 /// section 3.2.1.3), so no host has it.
@@ -31,45 +33,82 @@ fn listeners() -> MutexGuard<'static, BTreeMap<u16, UnboundedSender<DuplexStream
     LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A listener that servers in this process can connect to. Its port is free again when it is dropped.
+/// A connection to a webhook: a socket, or one within the process.
+pub type Stream = Either<TcpStream, DuplexStream>;
+
+/// A listener on a socket, or on a port of [`ADDRESS`], which only servers in this process can connect to.
 #[derive(Debug)]
-pub struct Listener {
-    port: u16,
+pub struct Listener(Either<TcpListener, Port>);
+
+/// A port of [`ADDRESS`]. It is free again when this is dropped.
+#[derive(Debug)]
+struct Port {
+    number: u16,
     accepted: UnboundedReceiver<DuplexStream>,
 }
 
 impl Listener {
-    /// Listens on a free port of [`ADDRESS`].
+    /// Listens on a free port of an address: in the process if it is [`ADDRESS`], else on a socket.
     ///
     /// # Errors
-    /// If all ports are taken.
-    pub fn bind() -> io::Result<Self> {
-        let mut listeners = listeners();
-        let port = (1..=u16::MAX).find(|port| !listeners.contains_key(port));
-        let port = port.ok_or(io::ErrorKind::AddrInUse)?;
-        let (sender, accepted) = unbounded_channel();
-        listeners.insert(port, sender);
-        Ok(Self { port, accepted })
+    /// If the address is not one of this machine, or has no free port.
+    pub async fn bind(address: IpAddr) -> io::Result<Self> {
+        Ok(Self(if address == ADDRESS {
+            Either::Right(Port::take()?)
+        } else {
+            Either::Left(TcpListener::bind((address, 0)).await?)
+        }))
     }
 }
 
-impl Drop for Listener {
+impl Port {
+    fn take() -> io::Result<Self> {
+        let mut listeners = listeners();
+        let number = (1..=u16::MAX).find(|port| !listeners.contains_key(port));
+        let number = number.ok_or(io::ErrorKind::AddrInUse)?;
+        let (sender, accepted) = unbounded_channel();
+        listeners.insert(number, sender);
+        Ok(Self { number, accepted })
+    }
+
+    fn address(&self) -> SocketAddr {
+        SocketAddr::new(ADDRESS, self.number)
+    }
+}
+
+impl Drop for Port {
     fn drop(&mut self) {
-        listeners().remove(&self.port);
+        listeners().remove(&self.number);
     }
 }
 
 impl tokio_util::net::Listener for Listener {
-    type Io = DuplexStream;
+    type Io = Stream;
     type Addr = SocketAddr;
 
     fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<io::Result<(Self::Io, Self::Addr)>> {
-        let accepted = self.accepted.poll_recv(context);
-        accepted.map(|stream| Ok((stream.ok_or(io::ErrorKind::NotConnected)?, self.local_addr()?)))
+        match &mut self.0 {
+            Either::Left(socket) => {
+                let accepted = socket.poll_accept(context);
+                accepted.map_ok(|(stream, from)| (Either::Left(stream), from))
+            }
+            Either::Right(port) => {
+                let accepted = port.accepted.poll_recv(context);
+                accepted.map(|stream| {
+                    Ok((
+                        Either::Right(stream.ok_or(io::ErrorKind::NotConnected)?),
+                        port.address(),
+                    ))
+                })
+            }
+        }
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(SocketAddr::new(ADDRESS, self.port))
+        match &self.0 {
+            Either::Left(socket) => socket.local_addr(),
+            Either::Right(port) => Ok(port.address()),
+        }
     }
 }
 
@@ -98,7 +137,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_sent_arrives_and_nobody_answers_once_the_listener_is_gone() {
-        let mut listener = Listener::bind().unwrap();
+        let mut listener = Listener::bind(ADDRESS).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut client = connect(port).unwrap();
         let (mut server, _) = listener.accept().await.unwrap();
@@ -111,9 +150,12 @@ mod tests {
         assert_eq!(connect(port).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
     }
 
-    #[test]
-    fn two_listeners_have_two_ports() {
-        let (one, other) = (Listener::bind().unwrap(), Listener::bind().unwrap());
+    #[tokio::test]
+    async fn two_listeners_have_two_ports() {
+        let (one, other) = (
+            Listener::bind(ADDRESS).await.unwrap(),
+            Listener::bind(ADDRESS).await.unwrap(),
+        );
         assert_ne!(one.local_addr().unwrap(), other.local_addr().unwrap());
     }
 }

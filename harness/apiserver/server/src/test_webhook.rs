@@ -19,13 +19,9 @@ use hyper_util::{
     server::conn::auto,
 };
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpListener,
-    task::{JoinHandle, JoinSet},
-};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
-use tokio_util::{net::Listener, sync::CancellationToken};
+use tokio_util::{either::Either, net::Listener, sync::CancellationToken};
 
 use crate::{in_process, tls::Identity};
 
@@ -85,20 +81,10 @@ impl Webhook {
     async fn begin(address: IpAddr, task: Task) -> io::Result<Self> {
         let identity = Identity::generate(address)?;
         let acceptor = TlsAcceptor::from(Arc::new(identity.server_config()?));
+        let listener = in_process::Listener::bind(address).await?;
+        let addr = listener.local_addr()?;
         let stop = CancellationToken::new();
-        let (addr, task) = if address == in_process::ADDRESS {
-            let listener = in_process::Listener::bind()?;
-            (
-                listener.local_addr()?,
-                tokio::spawn(listen(listener, acceptor, task, stop.clone())),
-            )
-        } else {
-            let listener = TcpListener::bind((address, 0)).await?;
-            (
-                listener.local_addr()?,
-                tokio::spawn(listen(listener, acceptor, task, stop.clone())),
-            )
-        };
+        let task = tokio::spawn(listen(listener, acceptor, task, stop.clone()));
         Ok(Self {
             addr,
             ca: identity.ca,
@@ -133,10 +119,7 @@ impl Drop for Webhook {
     }
 }
 
-async fn listen<L>(mut listener: L, acceptor: TlsAcceptor, task: Task, stop: CancellationToken)
-where
-    L: Listener<Io: Send + Unpin + 'static>,
-{
+async fn listen(mut listener: in_process::Listener, acceptor: TlsAcceptor, task: Task, stop: CancellationToken) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -151,7 +134,11 @@ where
     connections.shutdown().await;
 }
 
-async fn connection(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, acceptor: TlsAcceptor, task: Task) {
+async fn connection(stream: in_process::Stream, acceptor: TlsAcceptor, task: Task) {
+    if let Either::Left(socket) = &stream {
+        // Small answers must not wait for more.
+        let _ = socket.set_nodelay(true);
+    }
     let Ok(stream) = acceptor.accept(stream).await else {
         return;
     };

@@ -8,24 +8,19 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
 
-use crate::in_process;
-
-/// A connection to a webhook.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+use crate::in_process::{self, Stream};
 
 /// A connection to the first address of a host that takes it; the error names the last one.
-pub(crate) async fn dial(host: &str, port: u16) -> Result<Box<dyn Stream>, String> {
+pub(crate) async fn dial(host: &str, port: u16) -> Result<Stream, String> {
     let failed = |to: &str, error: &std::io::Error| format!("dial tcp {to}: {}", dialing(error));
     if is_in_process(host) {
         let connected = in_process::connect(port).map_err(|error| failed(&format!("{host}:{port}"), &error));
-        return Ok(Box::new(connected?));
+        return Ok(Either::Right(connected?));
     }
     let unknown = format!("{host}:{port}");
     let addresses = tokio::net::lookup_host((host, port)).await;
@@ -33,7 +28,7 @@ pub(crate) async fn dial(host: &str, port: u16) -> Result<Box<dyn Stream>, Strin
     let mut reason = format!("dial tcp {unknown}: no such host");
     for address in addresses {
         match TcpStream::connect(address).await {
-            Ok(stream) => return Ok(Box::new(stream)),
+            Ok(stream) => return Ok(Either::Left(stream)),
             Err(error) => reason = failed(&address.to_string(), &error),
         }
     }
@@ -42,10 +37,10 @@ pub(crate) async fn dial(host: &str, port: u16) -> Result<Box<dyn Stream>, Strin
 
 /// Talks TLS on a connection, to a server that must be certified for `name`.
 pub(crate) async fn secure(
-    stream: Box<dyn Stream>,
+    stream: Stream,
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
-) -> Result<TlsStream<Box<dyn Stream>>, String> {
+) -> Result<TlsStream<Stream>, String> {
     let stream = TlsConnector::from(config).connect(name, stream).await;
     stream.map_err(|error| verifying(&error))
 }

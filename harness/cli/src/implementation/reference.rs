@@ -31,7 +31,6 @@ use baton_core::{
 use baton_decide::api::Cluster;
 use clap::Parser as _;
 use kube::Client;
-use tokio::net::TcpListener;
 
 /// The user agent under which the reference controller writes.
 pub const USER_AGENT: &str = "baton-controller";
@@ -210,13 +209,8 @@ pub async fn start(
     let running = Controller::start(control, Arc::new(InProcess(members)), clock, options);
     if let Some(address) = webhooks {
         let cannot_listen = |error| TargetError::Start(format!("the webhook cannot listen on {address}: {error}"));
-        let served = if address == in_process::ADDRESS {
-            let listener = in_process::Listener::bind().map_err(cannot_listen)?;
-            running.serve_webhook(listener, None).await
-        } else {
-            let listener = TcpListener::bind((address, 0)).await.map_err(cannot_listen)?;
-            running.serve_webhook(listener, None).await
-        };
+        let listener = in_process::Listener::bind(address).await.map_err(cannot_listen)?;
+        let served = running.serve_webhook(listener, None).await;
         served.map_err(|error| TargetError::Start(error_chain(&error)))?;
     }
     Ok(Box::new(Started { running, warnings }))

@@ -105,7 +105,7 @@ pub enum StepEnd {
         /// How long was waited, in seconds.
         waited_secs: f64,
     },
-    /// The target ended by itself meanwhile; a [`Mark::TargetEnded`] says how.
+    /// The target ended unexpectedly meanwhile; a [`Mark::TargetEnded`] says how.
     TargetEnded,
     /// Somebody wrote again and again without ever waiting, so that time did not pass and nothing would have ended it.
     HotLoop(HotLoop),
@@ -235,7 +235,7 @@ pub enum Mark {
         /// When it was asked, in seconds since the timeline began.
         asked_secs: f64,
     },
-    /// The target ended by itself, though nobody had told it to; nothing more was asked of it.
+    /// The target ended although nothing had told it to; nothing more was asked of it.
     TargetEnded {
         /// Its exit status, in words.
         status: String,

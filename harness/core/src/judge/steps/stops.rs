@@ -64,13 +64,13 @@ pub(super) fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timelin
     Some(finding)
 }
 
-/// A target that ended by itself, though nobody had told it to.
+/// A target that ended although nothing had told it to.
 pub(super) fn target_ended(timeline: &Timeline) -> Option<Finding> {
     timeline.marks().find_map(|(entry, mark)| {
         let Mark::TargetEnded { status, last_lines } = mark else {
             return None;
         };
-        let mut seen = format!("it ended by itself: {status}");
+        let mut seen = format!("it ended unexpectedly: {status}");
         for line in last_lines {
             seen.push_str("\n            ");
             seen.push_str(line);

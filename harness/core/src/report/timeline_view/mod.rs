@@ -279,7 +279,9 @@ impl Walk<'_> {
                 );
                 Some((What::Step, text))
             }
-            Mark::TargetEnded { status, .. } => Some((What::Failed, format!("the target ended by itself: {status}"))),
+            Mark::TargetEnded { status, .. } => {
+                Some((What::Failed, format!("the target ended unexpectedly: {status}")))
+            }
             Mark::Note { about, .. } => Some((What::Step, about.clone())),
             Mark::Begin(_)
             | Mark::Writers(_)
