@@ -5,10 +5,10 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 use crate::api_error::ApiError;
-use crate::gate::Gate;
+use crate::gate::{Gate, GatedWrite, Passed};
 use crate::ordered_notify::OrderedNotify;
 use crate::store::Store;
 
@@ -99,7 +99,19 @@ impl Reach {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     reach: Reach,
+    /// Breaks of all connections.
     breaks: u64,
+    /// Breaks of connections from outside alone.
+    breaks_outside: u64,
+}
+
+impl State {
+    fn breaks(&self, side: Side) -> u64 {
+        match side {
+            Side::Outside => self.breaks + self.breaks_outside,
+            Side::Inside => self.breaks,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -108,6 +120,8 @@ struct Rules {
     /// Failures and how many matching requests there have been.
     failures: Vec<(Failure, u64)>,
     gate: Option<Gate>,
+    /// The moment until which watches send nothing.
+    held_until: Option<Instant>,
     counts: BTreeMap<RequestKey, u64>,
     idle: BTreeMap<(String, String), u64>,
 }
@@ -128,6 +142,7 @@ pub struct FaultInjector(Arc<Inner>);
 pub(crate) struct RequestInfo<'a> {
     pub(crate) verb: &'static str,
     pub(crate) group: &'a str,
+    pub(crate) version: &'a str,
     pub(crate) kind: &'a str,
     pub(crate) namespace: Option<&'a str>,
     pub(crate) name: Option<&'a str>,
@@ -139,6 +154,23 @@ pub(crate) struct RequestInfo<'a> {
 impl RequestInfo<'_> {
     fn writes(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch")
+    }
+
+    /// The request as the gate before `server` shows it to its keeper.
+    fn gated(&self, server: Arc<str>) -> GatedWrite {
+        GatedWrite {
+            server,
+            verb: self.verb,
+            api_version: match self.group {
+                "" => self.version.to_owned(),
+                group => format!("{group}/{}", self.version),
+            },
+            kind: self.kind.to_owned(),
+            namespace: self.namespace.map(str::to_owned),
+            name: self.name.map(str::to_owned),
+            subresource: self.subresource.map(str::to_owned),
+            client: self.client.to_owned(),
+        }
     }
 }
 
@@ -180,6 +212,7 @@ impl FaultInjector {
         let state = OrderedNotify::new(State {
             reach: Reach::Up,
             breaks: 0,
+            breaks_outside: 0,
         });
         Self(Arc::new(Inner {
             state,
@@ -193,13 +226,13 @@ impl FaultInjector {
     }
 
     fn set(&self, reach: Reach) {
-        let breaks = match reach {
-            Reach::Stopped | Reach::Cut(Cut::Refuse) => 1,
-            Reach::Up | Reach::Cut(Cut::Hang) => 0,
-        };
         self.0.state.change(|state| {
             state.reach = reach;
-            state.breaks += breaks;
+            match reach {
+                Reach::Stopped => state.breaks += 1,
+                Reach::Cut(Cut::Refuse) => state.breaks_outside += 1,
+                Reach::Up | Reach::Cut(Cut::Hang) => {}
+            }
         });
     }
 
@@ -243,6 +276,27 @@ impl FaultInjector {
         self.rules().gate = Some(gate);
     }
 
+    /// Breaks all connections from outside; new ones are accepted at once.
+    pub fn break_connections(&self) {
+        self.0.state.change(|state| state.breaks_outside += 1);
+    }
+
+    /// Holds back the lines of watches from outside for this time. They arrive afterwards, in order.
+    pub fn hold_watches(&self, time: Duration) {
+        self.rules().held_until = Some(Instant::now() + time);
+    }
+
+    /// Waits while watches send nothing.
+    pub(crate) async fn released(&self, side: Side) {
+        loop {
+            let held_until = self.rules().held_until;
+            match held_until.filter(|until| side == Side::Outside && *until > Instant::now()) {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => return,
+            }
+        }
+    }
+
     /// Takes all failures back that have not happened.
     pub fn clear_failures(&self) {
         self.rules().failures.clear();
@@ -281,12 +335,12 @@ impl FaultInjector {
     /// Whether the server can be reached and no connection has been broken off since there were `breaks`.
     pub(crate) fn untouched(&self, side: Side, breaks: u64) -> bool {
         let state = self.0.state.get();
-        state.reach.from(side) == Reach::Up && state.breaks == breaks
+        state.reach.from(side) == Reach::Up && state.breaks(side) == breaks
     }
 
-    /// How often connections have been broken off so far.
-    pub(crate) fn breaks(&self) -> u64 {
-        self.0.state.get().breaks
+    /// Number of times that connections of this side have been broken off so far.
+    pub(crate) fn breaks(&self, side: Side) -> u64 {
+        self.0.state.get().breaks(side)
     }
 
     /// Waits while requests hang; an error when they are refused.
@@ -305,13 +359,13 @@ impl FaultInjector {
     pub(crate) async fn moved(&self, side: Side, breaks: u64) {
         self.0
             .state
-            .wait_for(|state| state.reach.from(side) != Reach::Up || state.breaks != breaks)
+            .wait_for(|state| state.reach.from(side) != Reach::Up || state.breaks(side) != breaks)
             .await;
     }
 
     /// Waits until connections have been broken off since there were `breaks`.
-    pub(crate) async fn broken(&self, breaks: u64) {
-        self.0.state.wait_for(|state| state.breaks != breaks).await;
+    pub(crate) async fn broken(&self, side: Side, breaks: u64) {
+        self.0.state.wait_for(|state| state.breaks(side) != breaks).await;
     }
 
     /// Waits until the server accepts connections, however they end.
@@ -322,9 +376,9 @@ impl FaultInjector {
             .await;
     }
 
-    /// Counts a request, delays it and lets it fail, as the rules say; a write waits at the gate. It has passed the gate
-    /// until what is given back is dropped.
-    pub(crate) async fn pass(&self, seen: &RequestInfo<'_>) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+    /// Counts a request, delays it and lets it fail, as the rules say; a write waits at the gate. The next one waits until
+    /// the result is dropped.
+    pub(crate) async fn pass(&self, seen: &RequestInfo<'_>) -> Result<Option<Passed>, ApiError> {
         let (delay, verdict, gate) = {
             let mut rules = self.rules();
             rules.count(seen);
@@ -339,7 +393,7 @@ impl FaultInjector {
         }
         verdict?;
         match gate.filter(|_| seen.writes()) {
-            Some(gate) => gate.enter().await,
+            Some(gate) => gate.enter(|server| seen.gated(server)).await,
             None => Ok(None),
         }
     }

@@ -133,7 +133,7 @@ impl Handler for Passing {
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>, caller: Caller) -> io::Result<Response<ResponseBody>> {
         self.faults.reachable(caller.side).await?;
-        let breaks = self.faults.breaks();
+        let breaks = self.faults.breaks(caller.side);
         let (mut parts, body) = request.into_parts();
         let body = match Limited::new(body, MAX_BODY).collect().await {
             Ok(collected) => collected.to_bytes(),
@@ -146,7 +146,7 @@ impl Handler for Passing {
             Some(named) => self.faults.pass(&named.seen(&caller)).await,
             None => self.faults.pass_path(parts.uri.path(), caller.side).map(|()| None),
         };
-        let _passed = match passed {
+        let passed = match passed {
             Ok(passed) => passed,
             Err(error) => {
                 self.faults.reachable(caller.side).await?;
@@ -165,6 +165,9 @@ impl Handler for Passing {
             body = self.look_into(asked, &parts, body).await;
         }
         self.faults.reachable(caller.side).await?;
+        if passed.is_some_and(|passed| passed.loses_answer()) {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
         parts.version = http::Version::default();
         remove_not_passed_on(&mut parts.headers);
         let body = ResponseBody::lines(held_back(self.faults.clone(), caller.side, breaks, body));

@@ -1,6 +1,7 @@
-//! A gate that writes from outside pass one at a time, each when it is let in: to stop a client between two writes.
+//! A gate that writes from outside pass one at a time, each when its keeper decides: to stop a client between two writes, to
+//! disturb it at one of them, or to record what it writes.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
@@ -9,49 +10,164 @@ use crate::api_error::ApiError;
 /// A gate. Clones are the same one, so that several servers can share it.
 #[derive(Debug, Clone)]
 pub struct Gate {
+    server: Arc<str>,
     turn: Arc<Semaphore>,
-    asks: mpsc::UnboundedSender<oneshot::Sender<()>>,
+    asks: mpsc::UnboundedSender<Asking>,
 }
 
-/// Who keeps a gate. It is open when this is dropped.
+/// Keeper of a gate. The gate is open once this is dropped.
 #[derive(Debug)]
-pub struct Gatekeeper(mpsc::UnboundedReceiver<oneshot::Sender<()>>);
+pub struct Gatekeeper(mpsc::UnboundedReceiver<Asking>);
 
-/// A write that waits to be let in. It is refused when this is dropped.
+/// A write that waits at a gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatedWrite {
+    /// Name of the server, as given to [`Gate::before`].
+    pub server: Arc<str>,
+    /// `create`, `update`, `patch`, `delete` or `deletecollection`.
+    pub verb: &'static str,
+    /// API group with the version, such as `apps/v1`.
+    pub api_version: String,
+    /// Kind of the resource, such as `ConfigMap`.
+    pub kind: String,
+    /// Namespace of the object, if it has one.
+    pub namespace: Option<String>,
+    /// Name of the object; `None` for creations, whose path does not name it.
+    pub name: Option<String>,
+    /// Subresource; `None` for the object itself.
+    pub subresource: Option<String>,
+    /// User agent of the client.
+    pub client: String,
+}
+
+/// A write that waits for a decision. It is refused with 503 if this is dropped.
 #[derive(Debug)]
-pub struct Asking(oneshot::Sender<()>);
+pub struct Asking {
+    write: GatedWrite,
+    answer: oneshot::Sender<Decision>,
+}
+
+/// A decision to let a write in.
+struct Decision {
+    loses_answer: bool,
+    /// Dropped once the server has carried the write out.
+    carried_out: oneshot::Sender<()>,
+}
+
+/// Completes once the server has carried out a write that was let in.
+#[derive(Debug)]
+pub struct CarriedOut(oneshot::Receiver<()>);
+
+/// A write that was let in. The next one waits until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Passed {
+    _turn: Option<OwnedSemaphorePermit>,
+    _carried_out: oneshot::Sender<()>,
+    loses_answer: bool,
+}
+
+impl fmt::Debug for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decision")
+            .field("loses_answer", &self.loses_answer)
+            .finish_non_exhaustive()
+    }
+}
 
 impl Gate {
     /// A gate and its keeper.
     pub fn new() -> (Self, Gatekeeper) {
         let (asks, keeper) = mpsc::unbounded_channel();
-        let turn = Arc::new(Semaphore::new(1));
-        (Self { turn, asks }, Gatekeeper(keeper))
+        let gate = Self {
+            server: Arc::from(""),
+            turn: Arc::new(Semaphore::new(1)),
+            asks,
+        };
+        (gate, Gatekeeper(keeper))
     }
 
-    /// Waits to be let in; whoever is in is so until what is given back is dropped.
-    pub(crate) async fn enter(&self) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+    /// The same gate before a server of this name.
+    #[must_use]
+    pub fn before(&self, server: &str) -> Self {
+        Self {
+            server: Arc::from(server),
+            ..self.clone()
+        }
+    }
+
+    /// Waits until a write is let in; `None` if the gate has no keeper. `write` gets the name of the server.
+    pub(crate) async fn enter(&self, write: impl FnOnce(Arc<str>) -> GatedWrite) -> Result<Option<Passed>, ApiError> {
         let turn = Arc::clone(&self.turn).acquire_owned().await.ok();
-        let (asking, answer) = oneshot::channel();
-        if self.asks.send(asking).is_err() {
+        let (answer, decided) = oneshot::channel();
+        let write = write(Arc::clone(&self.server));
+        if self.asks.send(Asking { write, answer }).is_err() {
             return Ok(None);
         }
-        let refused = |_| ApiError::new(503, "ServiceUnavailable", "the write was not let in".to_owned(), None);
-        answer.await.map(|()| turn).map_err(refused)
+        let decision = decided.await.map_err(|_| {
+            let message = "the write was not let in".to_owned();
+            ApiError::new(503, "ServiceUnavailable", message, None)
+        })?;
+        Ok(Some(Passed {
+            _turn: turn,
+            _carried_out: decision.carried_out,
+            loses_answer: decision.loses_answer,
+        }))
     }
 }
 
 impl Gatekeeper {
     /// The next write that wants in, once the one before it is done.
     pub async fn next(&mut self) -> Option<Asking> {
-        self.0.recv().await.map(Asking)
+        self.0.recv().await
+    }
+
+    /// Opens the gate: the writes that wait are let in, and no other one waits.
+    pub fn open(mut self) {
+        self.0.close();
+        while let Ok(asking) = self.0.try_recv() {
+            asking.let_in();
+        }
     }
 }
 
 impl Asking {
-    /// Lets it in.
-    pub fn let_in(self) {
-        // A client that does not wait any more needs no answer.
-        let _ = self.0.send(());
+    /// The write that waits.
+    pub fn write(&self) -> &GatedWrite {
+        &self.write
+    }
+
+    /// Lets the write in.
+    pub fn let_in(self) -> CarriedOut {
+        self.decide(false)
+    }
+
+    /// Lets the write in, and breaks its connection before the client gets the answer.
+    pub fn let_in_and_lose_answer(self) -> CarriedOut {
+        self.decide(true)
+    }
+
+    fn decide(self, loses_answer: bool) -> CarriedOut {
+        let (carried_out, done) = oneshot::channel();
+        // A client that no longer waits needs no answer.
+        let _ = self.answer.send(Decision {
+            loses_answer,
+            carried_out,
+        });
+        CarriedOut(done)
+    }
+}
+
+impl CarriedOut {
+    /// Waits until the write has been carried out, or its client has gone.
+    pub async fn wait(self) {
+        // The sender sends nothing: it is dropped.
+        let _ = self.0.await;
+    }
+}
+
+impl Passed {
+    /// True if the client must not get the answer.
+    pub(crate) fn loses_answer(&self) -> bool {
+        self.loses_answer
     }
 }

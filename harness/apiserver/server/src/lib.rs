@@ -73,7 +73,7 @@ mod webhook_client;
 mod yaml;
 
 pub use fault_injection::{Cut, Failure, FaultInjector, Matching, RequestKey};
-pub use gate::{Asking, Gate, Gatekeeper};
+pub use gate::{Asking, CarriedOut, Gate, GatedWrite, Gatekeeper};
 pub use handlers::codecs::body::ResponseBody;
 pub use options::{Clock, Options, Revisions};
 pub use server::{ApiServer, InProcess};

@@ -424,8 +424,8 @@ impl Fleet for Embedded {
 
     fn gate(&self) -> Option<Gatekeeper> {
         let (gate, keeper) = Gate::new();
-        for server in self.servers.values() {
-            server.faults().guard(gate.clone());
+        for (name, server) in &self.servers {
+            server.faults().guard(gate.before(name.as_str()));
         }
         Some(keeper)
     }

@@ -49,7 +49,7 @@ use crate::{
 
 pub use controllers::ControllerError;
 
-pub use baton_apiserver::{Asking, Failure, Gatekeeper, Matching};
+pub use baton_apiserver::{Asking, Failure, GatedWrite, Gatekeeper, Matching};
 use baton_apiserver::{Cut, FaultInjector};
 
 /// An error of a fleet: the environment is broken, not the target.
@@ -156,6 +156,10 @@ pub enum Fault {
     Delay(Duration),
     /// Lets requests from outside fail.
     Fail(Failure),
+    /// Breaks all connections from outside; new ones are accepted at once.
+    BreakConnections,
+    /// Watches from outside send nothing for this long; their lines arrive afterwards, in order.
+    HoldWatches(Duration),
 }
 
 impl fmt::Display for Fault {
@@ -167,6 +171,8 @@ impl fmt::Display for Fault {
             Self::Heal => f.write_str("be reachable again"),
             Self::Delay(time) => write!(f, "answer {} s later", time.as_secs_f64()),
             Self::Fail(failure) => write!(f, "answer with {}", failure.code),
+            Self::BreakConnections => f.write_str("break connections"),
+            Self::HoldWatches(time) => write!(f, "hold back watches for {} s", time.as_secs_f64()),
         }
     }
 }
@@ -370,6 +376,8 @@ fn inject(faults: &FaultInjector, fault: Fault) {
         Fault::Heal => faults.heal(),
         Fault::Delay(time) => faults.delay(time),
         Fault::Fail(failure) => faults.fail(failure),
+        Fault::BreakConnections => faults.break_connections(),
+        Fault::HoldWatches(time) => faults.hold_watches(time),
     }
 }
 

@@ -28,6 +28,7 @@ use crate::api_error::{About, ApiError};
 use crate::backlog::Backlog;
 use crate::conversion::Conversions;
 use crate::fault_injection::{FaultInjector, RequestInfo, Side};
+use crate::gate::Passed;
 use crate::handlers::authentication::User;
 use crate::handlers::authentication::keys::Keys;
 use crate::ids::Ids;
@@ -66,6 +67,16 @@ pub(crate) struct Core {
     pub(crate) admission: Admission,
     /// What garbage collection and the like have to look at.
     pub(crate) backlog: Backlog,
+}
+
+/// State of one exchange, without the answer.
+struct Exchange {
+    /// Form of the answer.
+    form: Form,
+    /// Texts of `Warning` headers.
+    warnings: Vec<String>,
+    /// Set once a write has passed the gate.
+    passed: Option<Passed>,
 }
 
 /// A request for a resource, taken apart.
@@ -189,14 +200,19 @@ impl Core {
             Err(error) => return Err(std::io::Error::other(error)),
         };
         let catalogue = self.registry.current();
-        let mut warnings = Vec::new();
-        let mut form = accept::any(&parts.headers);
+        let mut exchange = Exchange {
+            form: accept::any(&parts.headers),
+            warnings: Vec::new(),
+            passed: None,
+        };
         let query = Query::parse(parts.uri.query());
         let pretty = wants_pretty(&query, &caller.user_agent);
-        let answer = self
-            .answer(&catalogue, &parts, body, caller, &mut form, &mut warnings)
-            .await;
+        let answer = self.answer(&catalogue, &parts, body, caller, &mut exchange).await;
+        let Exchange { form, warnings, passed } = exchange;
         self.faults.reachable(side).await?;
+        if passed.is_some_and(|passed| passed.loses_answer()) {
+            return Err(std::io::ErrorKind::ConnectionReset.into());
+        }
         let mut response = match answer {
             Ok(reply) => {
                 let now = (self.options.clock)();
@@ -223,8 +239,7 @@ impl Core {
         parts: &http::request::Parts,
         body: Bytes,
         caller: Caller,
-        form: &mut Form,
-        warnings: &mut Vec<String>,
+        exchange: &mut Exchange,
     ) -> Result<Reply, ApiError> {
         let target = match route::route(catalogue, parts.uri.path()) {
             Route::Resource(target) => target,
@@ -259,11 +274,12 @@ impl Core {
             memo: Memo::default(),
             conversions: Conversions::default(),
         };
-        let _passed = self
+        exchange.passed = self
             .faults
             .pass(&RequestInfo {
                 verb: verb.as_str(),
                 group: &call.resource.group,
+                version: &call.resource.version,
                 kind: &call.resource.kind,
                 namespace: call.namespace.as_deref(),
                 name: call.name.as_deref(),
@@ -276,16 +292,20 @@ impl Core {
             return Ok(discovery::page_not_found());
         }
         // Who asks a deprecated version for what it does not have is told so all the same.
-        warnings.extend(call.resource.custom().and_then(|custom| custom.deprecation.clone()));
+        exchange
+            .warnings
+            .extend(call.resource.custom().and_then(|custom| custom.deprecation.clone()));
         check_verb(&call)?;
-        *form = accept::of_call(&call)?;
-        warnings.extend(strategy::deprecation(&call.resource));
-        let reply = self.dispatch_admitted(&call, warnings).await?;
+        exchange.form = accept::of_call(&call)?;
+        exchange.warnings.extend(strategy::deprecation(&call.resource));
+        let reply = self.dispatch_admitted(&call, &mut exchange.warnings).await?;
         if let (Verb::Create | Verb::Update | Verb::Patch, Reply::Object { code, object, resource }) =
             (call.verb, &reply)
         {
             let subresource = call.subresource.as_deref();
-            warnings.extend(strategy::warnings(resource, &object.value(), subresource, *code == 201));
+            exchange
+                .warnings
+                .extend(strategy::warnings(resource, &object.value(), subresource, *code == 201));
         }
         Ok(reply)
     }

@@ -33,6 +33,7 @@ pub(crate) fn remove_not_passed_on(headers: &mut HeaderMap) {
 pub(crate) struct Named {
     pub(crate) verb: Verb,
     group: String,
+    version: String,
     kind: String,
     namespace: Option<String>,
     name: Option<String>,
@@ -53,9 +54,9 @@ impl Named {
             .map(|word| decode_segment(word).into_owned())
             .collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let (group, rest) = match words.as_slice() {
-            ["api", _, rest @ ..] => ("", rest),
-            ["apis", group, _, rest @ ..] => (*group, rest),
+        let (group, version, rest) = match words.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
             _ => return None,
         };
         let (watch, rest) = match rest {
@@ -73,6 +74,7 @@ impl Named {
         Some(Self {
             verb,
             group: group.to_owned(),
+            version: version.to_owned(),
             kind: kind_of(group, plural).unwrap_or_else(|| plural.to_owned()),
             namespace,
             name,
@@ -84,6 +86,7 @@ impl Named {
         RequestInfo {
             verb: self.verb.as_str(),
             group: &self.group,
+            version: &self.version,
             kind: &self.kind,
             namespace: self.namespace.as_deref(),
             name: self.name.as_deref(),
@@ -108,11 +111,12 @@ pub(crate) fn held_back(
         let broken = || Some(Err(io::ErrorKind::ConnectionReset.into()));
         let piece = tokio::select! {
             biased;
-            () = faults.broken(breaks) => broken(),
+            () = faults.broken(side, breaks) => broken(),
             piece = body.next() => piece,
         };
+        faults.released(side).await;
         let reached = faults.reachable(side).await;
-        let piece = if reached.is_err() || faults.breaks() != breaks {
+        let piece = if reached.is_err() || faults.breaks(side) != breaks {
             broken()?
         } else {
             piece?

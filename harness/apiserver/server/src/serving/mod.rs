@@ -187,11 +187,11 @@ impl<B: Handler> Listener<B> {
         let mut listener = Some(listener);
         let mut connections = JoinSet::new();
         loop {
-            let breaks = faults.breaks();
+            let breaks = faults.breaks(Side::Outside);
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = faults.broken(breaks) => {
+                () = faults.broken(Side::Outside, breaks) => {
                     connections.abort_all();
                     listener = None;
                 }

@@ -60,8 +60,8 @@ impl FaultProxies {
             return None;
         }
         let (gate, keeper) = Gate::new();
-        for faults in self.all() {
-            faults.guard(gate.clone());
+        for (name, proxy) in &self.0 {
+            proxy.faults().guard(gate.before(name.as_str()));
         }
         Some(keeper)
     }

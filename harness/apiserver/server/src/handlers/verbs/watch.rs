@@ -116,7 +116,8 @@ impl Core {
         let now = Instant::now();
         let deadline = now + timeout(call)?;
         let bookmark_at = if bookmarks { next_bookmark(now, deadline) } else { None };
-        let (side, breaks) = (call.caller.side, self.faults.breaks());
+        let side = call.caller.side;
+        let breaks = self.faults.breaks(side);
         let watch = Watch {
             core: self.clone(),
             prefix,
@@ -158,7 +159,7 @@ impl Watch {
         loop {
             let faults = &self.core.faults;
             if !faults.untouched(self.side, self.breaks)
-                && (faults.reachable(self.side).await.is_err() || faults.breaks() != self.breaks)
+                && (faults.reachable(self.side).await.is_err() || faults.breaks(self.side) != self.breaks)
             {
                 if self.over {
                     return None;
@@ -167,6 +168,7 @@ impl Watch {
                 self.pending.clear();
                 return Some(Err(io::ErrorKind::ConnectionReset.into()));
             }
+            self.core.faults.released(self.side).await;
             if let Some(line) = self.pending.pop_front() {
                 return Some(Ok(line));
             }

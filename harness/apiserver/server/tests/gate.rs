@@ -1,0 +1,192 @@
+//! Writes at a gate, and faults of the connections of clients outside.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_apiserver::{ApiServer, Gate, Gatekeeper, Options};
+use futures::TryStreamExt as _;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use kube::{Client, ResourceExt as _};
+use rstest::rstest;
+use serde_json::json;
+use tokio::time::{Instant, timeout};
+
+/// Longer than any answer takes, in virtual time.
+const LONG: Duration = Duration::from_secs(3600);
+
+struct Guarded {
+    server: ApiServer,
+    outside: Api<ConfigMap>,
+    inside: Api<ConfigMap>,
+    keeper: Gatekeeper,
+}
+
+fn guarded() -> Guarded {
+    let server = ApiServer::new(Options::new("test", Arc::new(|| Timestamp::UNIX_EPOCH)));
+    let (gate, keeper) = Gate::new();
+    server.faults().guard(gate.before("member1"));
+    Guarded {
+        outside: Api::default_namespaced(Client::new(server.service("tester"), "default")),
+        inside: Api::default_namespaced(Client::new(server.service_inside("kubelet"), "default")),
+        server,
+        keeper,
+    }
+}
+
+fn map(name: &str) -> ConfigMap {
+    serde_json::from_value(json!({"metadata": {"name": name}})).expect("a ConfigMap")
+}
+
+/// What the keeper does with the first write.
+#[derive(Clone, Copy)]
+enum First {
+    LetIn,
+    LoseAnswer,
+    LoseRequest,
+}
+
+#[rstest]
+#[case::let_in(First::LetIn, true, true)]
+#[case::the_answer_is_lost(First::LoseAnswer, false, true)]
+#[case::the_request_is_lost(First::LoseRequest, false, false)]
+#[tokio::test(start_paused = true)]
+async fn a_write_is_carried_out_and_answered_as_the_keeper_decides(
+    #[case] first: First,
+    #[case] is_answered: bool,
+    #[case] is_there: bool,
+) {
+    let mut test = guarded();
+    let outside = test.outside.clone();
+    let written = tokio::spawn(async move { outside.create(&PostParams::default(), &map("a")).await });
+    let asking = test.keeper.next().await.expect("a write");
+    let write = asking.write().clone();
+    assert_eq!(
+        (
+            &*write.server,
+            write.verb,
+            write.kind.as_str(),
+            write.api_version.as_str()
+        ),
+        ("member1", "create", "ConfigMap", "v1")
+    );
+    assert!(test.inside.get_opt("a").await.expect("an answer").is_none());
+    match first {
+        First::LetIn => asking.let_in().wait().await,
+        First::LoseAnswer => asking.let_in_and_lose_answer().wait().await,
+        First::LoseRequest => drop(asking),
+    }
+    let answer = written.await.expect("a result");
+    assert_eq!(answer.is_ok(), is_answered, "{answer:?}");
+    if let First::LoseRequest = first {
+        assert!(
+            matches!(&answer, Err(kube::Error::Api(status)) if status.code == 503),
+            "{answer:?}"
+        );
+    }
+    if let First::LoseAnswer = first {
+        assert!(!matches!(&answer, Err(kube::Error::Api(_))), "{answer:?}");
+    }
+    assert_eq!(test.inside.get_opt("a").await.expect("an answer").is_some(), is_there);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_second_write_asks_once_the_first_is_carried_out_and_all_pass_an_open_gate() {
+    let mut test = guarded();
+    let write = |name: &'static str| {
+        let outside = test.outside.clone();
+        tokio::spawn(async move { outside.create(&PostParams::default(), &map(name)).await })
+    };
+    let (first, second) = (write("a"), write("b"));
+    let asking = test.keeper.next().await.expect("a write");
+    assert!(timeout(LONG, test.keeper.next()).await.is_err(), "the second one waits");
+    asking.let_in().wait().await;
+    first.await.expect("a result").expect("created");
+    let asking = test.keeper.next().await.expect("a write");
+    // Opened while one write waits for a decision and another waits for its turn.
+    let third = write("c");
+    drop(asking);
+    test.keeper.open();
+    assert!(second.await.expect("a result").is_err());
+    third.await.expect("a result").expect("created");
+    test.outside
+        .delete("c", &DeleteParams::default())
+        .await
+        .expect("no keeper is asked");
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_and_writes_from_inside_pass() {
+    let mut test = guarded();
+    test.inside
+        .create(&PostParams::default(), &map("a"))
+        .await
+        .expect("created");
+    test.outside.get("a").await.expect("read");
+    assert!(timeout(LONG, test.keeper.next()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lines_of_held_watches_come_later_and_in_order() {
+    let test = guarded();
+    drop(test.keeper);
+    let made = test
+        .inside
+        .create(&PostParams::default(), &map("a"))
+        .await
+        .expect("created");
+    let revision = made.resource_version().expect("a revision");
+    let params = WatchParams::default();
+    let mut outside = Box::pin(test.outside.watch(&params, &revision).await.expect("a watch"));
+    let mut inside = Box::pin(test.inside.watch(&params, &revision).await.expect("a watch"));
+    let held = Duration::from_secs(30);
+    let begin = Instant::now();
+    test.server.faults().hold_watches(held);
+    for value in ["1", "2"] {
+        let merge = Patch::Merge(json!({"data": {"key": value}}));
+        test.inside
+            .patch("a", &PatchParams::default(), &merge)
+            .await
+            .expect("patched");
+    }
+    let mut values = Vec::new();
+    for (watch, after) in [(&mut inside, Duration::ZERO), (&mut outside, held)] {
+        for _ in 0..2 {
+            let event = watch.try_next().await.expect("a watch").expect("an event");
+            let WatchEvent::Modified(map) = event else {
+                unreachable!("{event:?}");
+            };
+            values.push(map.data.expect("data")["key"].clone());
+            assert_eq!(begin.elapsed(), after);
+        }
+    }
+    assert_eq!(values, ["1", "2", "1", "2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn broken_connections_end_watches_from_outside_and_new_ones_are_accepted() {
+    let test = guarded();
+    drop(test.keeper);
+    let made = test
+        .inside
+        .create(&PostParams::default(), &map("a"))
+        .await
+        .expect("created");
+    let revision = made.resource_version().expect("a revision");
+    let params = WatchParams::default();
+    let mut outside = Box::pin(test.outside.watch(&params, &revision).await.expect("a watch"));
+    let mut inside = Box::pin(test.inside.watch(&params, &revision).await.expect("a watch"));
+    test.server.faults().break_connections();
+    let ended = outside.try_next().await;
+    assert!(!matches!(ended, Ok(Some(_))), "{ended:?}");
+    test.inside
+        .create(&PostParams::default(), &map("b"))
+        .await
+        .expect("created");
+    assert!(matches!(inside.try_next().await, Ok(Some(WatchEvent::Added(_)))));
+    let mut again = Box::pin(test.outside.watch(&params, &revision).await.expect("a watch"));
+    assert!(matches!(again.try_next().await, Ok(Some(WatchEvent::Added(_)))));
+}
