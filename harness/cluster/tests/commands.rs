@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 use async_trait::async_trait;
 use baton_cluster::{
     fleet::{Fleet, embedded::Time},
-    runner::{self, CommandEnd, RunError, Running, Target, TargetError, Timeouts},
+    runner::{self, CommandEnd, RunError, RunOptions, Running, Target, TargetError, Timeouts},
 };
 use baton_core::{
     case::model::{Action, CommandRun, ControllerSetup},
@@ -74,7 +74,13 @@ async fn run(command: &str) -> Result<Timeline, RunError> {
     let plan = Plan::of_actions("command", 0, [action]);
     let (setup, timeouts) = (ControllerSetup::default(), Timeouts::default().exact());
     let log = Path::new("/dev/null");
-    let ran = runner::run(&plan, &setup, &*fleet, &WithCommands, timeouts, log, &|_, _| {}).await;
+    let options = RunOptions {
+        timeouts,
+        log,
+        on_step: &|_, _| {},
+        traffic: None,
+    };
+    let ran = runner::run(&plan, &setup, &*fleet, &WithCommands, &options).await;
     fleet.shut_down().await.unwrap();
     ran
 }

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 use async_trait::async_trait;
 use baton_cluster::{
     fleet::{Fleet, embedded::Time},
-    runner::{self, RunError, Running, Target, TargetError, Timeouts},
+    runner::{self, RunError, RunOptions, Running, Target, TargetError, Timeouts},
 };
 use baton_core::{
     case::model::{Action, Condition, ControllerSetup, Expect, Phase, Place, Subject},
@@ -111,7 +111,13 @@ async fn run(action: Action, target: &dyn Target) -> Result<Timeline, RunError> 
     let setup = ControllerSetup::default();
     let timeouts = Timeouts::default();
     let log = Path::new("/dev/null");
-    let ran = runner::run(&plan, &setup, &*fleet, target, timeouts, log, &|_, _| {}).await;
+    let options = RunOptions {
+        timeouts,
+        log,
+        on_step: &|_, _| {},
+        traffic: None,
+    };
+    let ran = runner::run(&plan, &setup, &*fleet, target, &options).await;
     fleet.shut_down().await.unwrap();
     ran
 }

@@ -93,6 +93,7 @@ fn words(mark: &Mark) -> String {
         Mark::Answered { refused_with: None, .. } => "-- accepted".to_owned(),
         Mark::Scraped { samples } => format!("-- metrics: {}", listed(samples)),
         Mark::Fence { cluster, revision, .. } => format!("-- {cluster} is at revision {revision}"),
+        Mark::Moved { text, .. } => format!("-- move: {text}"),
         Mark::TargetEnded { status, .. } => format!("-- the target ended unexpectedly: {status}"),
         Mark::CleanUp => "-- clean-up".to_owned(),
         Mark::CleanedUp { .. } => "-- cleaned up".to_owned(),

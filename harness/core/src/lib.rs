@@ -25,6 +25,7 @@ pub mod cause;
 pub mod digest;
 pub mod event;
 pub mod excerpt;
+pub mod explore;
 pub mod implementation;
 pub mod judge;
 pub mod measure;

@@ -21,7 +21,7 @@ use baton_cluster::{
     actions::BATON,
     error_chain::error_chain,
     fleet::{Fleet, Request, TimeMode},
-    runner,
+    runner::{self, RunOptions, Traffic},
 };
 use baton_core::{
     case::model::{Case, ControllerSetup},
@@ -197,13 +197,33 @@ impl Ran {
     }
 }
 
-/// Carries out the plan of a case on its own fleet and judges what happened, or says what is broken. It has a thread of
-/// its own; if it keeps that for too long, it is given up.
+/// Where a run writes besides its timeline.
+struct Files<'a> {
+    /// Output of a target that is a program.
+    log: &'a Path,
+    /// Writes of the target.
+    traffic: Option<Traffic>,
+}
+
+/// Carries out the plan of a case on its own fleet and judges the timeline; the error says what is broken. It has a thread
+/// of its own; if it keeps that for too long, it is given up.
 pub fn execute(
     case: &Case,
     plan: &Plan,
     settings: &Settings,
     log: &Path,
+    emit: &(dyn Fn(Event) + Sync),
+) -> Result<Ran, String> {
+    execute_with(case, plan, settings, log, None, emit)
+}
+
+/// The same, and records the writes of the target.
+pub(crate) fn execute_with(
+    case: &Case,
+    plan: &Plan,
+    settings: &Settings,
+    log: &Path,
+    traffic: Option<Traffic>,
     emit: &(dyn Fn(Event) + Sync),
 ) -> Result<Ran, String> {
     let settings = Settings {
@@ -218,7 +238,8 @@ pub fn execute(
     let (plan, log) = (plan.clone(), log.to_owned());
     let own = case.clone();
     let ended = watchdog::watch(case.id.as_str(), silence, emit, move |pulse, emit| {
-        carry_out(&own, &plan, &settings, &log, emit, pulse)
+        let files = Files { log: &log, traffic };
+        carry_out(&own, &plan, &settings, files, emit, pulse)
     });
     ended.unwrap_or_else(|given_up| {
         // Clusters that are there only once are in the hands of what was given up.
@@ -233,7 +254,7 @@ fn carry_out(
     case: &Case,
     plan: &Plan,
     settings: &Settings,
-    log: &Path,
+    files: Files<'_>,
     emit: &(dyn Fn(Event) + Sync),
     pulse: &Arc<Pulse>,
 ) -> Result<Ran, String> {
@@ -256,7 +277,7 @@ fn carry_out(
         };
         let fleet = settings.backend.fleet(&request).await;
         let fleet = fleet.map_err(|error| error_chain(&error))?;
-        let ran = on_fleet(&*fleet, case, plan, settings, log, emit).await;
+        let ran = on_fleet(&*fleet, case, plan, settings, files, emit).await;
         let stopped = settings.stop.load(Ordering::SeqCst) || settings.interrupt.is_asked();
         let conforms = ran.as_ref().is_ok_and(Ran::conforms);
         if settings.pause_on_failure && !stopped && !conforms {
@@ -286,7 +307,7 @@ async fn on_fleet(
     case: &Case,
     plan: &Plan,
     settings: &Settings,
-    log: &Path,
+    files: Files<'_>,
     emit: &(dyn Fn(Event) + Sync),
 ) -> Result<Ran, String> {
     let kubernetes = versions(fleet).await;
@@ -298,13 +319,18 @@ async fn on_fleet(
         });
     };
     let plan = plan.in_namespace(fleet.namespace());
-    let timeouts = timeouts::of_next_case(settings);
     let setup = if plan.time_factor < 1.0 {
         faster_setup(&settings.target.setup_of(case), plan.time_factor)
     } else {
         case.controller.clone()
     };
-    let run = runner::run(&plan, &setup, fleet, &*settings.target, timeouts, log, &on_step);
+    let options = RunOptions {
+        timeouts: timeouts::of_next_case(settings),
+        log: files.log,
+        on_step: &on_step,
+        traffic: files.traffic,
+    };
+    let run = runner::run(&plan, &setup, fleet, &*settings.target, &options);
     let timeline = tokio::select! {
         biased;
         timeline = run => timeline.map_err(|error| error_chain(&error))?,

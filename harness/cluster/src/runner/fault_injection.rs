@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use baton_core::{
-    case::model::{Action, Expected, Failing, Fault, Place, Start, Taint},
+    case::model::{Action, Expected, Failing, Fault, Move, Place, Start, Taint},
     names::{ClusterName, RoleName},
     timeline::{Mark, StepEnd},
 };
@@ -42,6 +42,7 @@ impl Run<'_> {
             Fault::StopControllerAfter(condition) => self.stop_after(condition),
             Fault::AddController(name) => self.add_instance(name).await,
             Fault::CrashController(name) => self.crash_instance(name).await,
+            Fault::Move(it) => self.arm(it),
             Fault::StartController => {
                 if let Some(end) = self.not_stopped().await {
                     return end;
@@ -54,6 +55,18 @@ impl Run<'_> {
             Ok(()) => StepEnd::Done,
             Err(message) => StepEnd::Refused { message },
         }
+    }
+
+    /// From now on, waits for the write of a move.
+    fn arm(&mut self, it: &Move) -> Result<(), String> {
+        let clusters = clusters(&it.at.on, &self.known());
+        let director = self.director.as_ref();
+        let director = director.ok_or_else(|| {
+            let backend = self.fleet.backend();
+            format!("{backend} clusters cannot disturb a controller at its writes")
+        })?;
+        director.arm(it, clusters.into_iter().collect());
+        Ok(())
     }
 
     pub(super) async fn inject_on(&mut self, place: &Place, fault: fleet::Fault) -> Result<(), String> {

@@ -24,7 +24,7 @@ use baton_core::{
 use serde_json::json;
 use tokio::time::{Instant, Sleep};
 
-use super::{Running, Target, TargetError, Timeouts, run};
+use super::{RunOptions, Running, Target, TargetError, Timeouts, run};
 use crate::{
     clock::Clock,
     fleet::{
@@ -175,17 +175,14 @@ fn labelled() -> Expect {
 
 async fn timeline(plan: &Plan) -> Timeline {
     let fleet = Lagging(Embedded::boot(Options::new(0, Time::Virtual)).await.unwrap());
-    let (setup, timeouts) = (ControllerSetup::default(), Timeouts::default());
-    let ran = run(
-        plan,
-        &setup,
-        &fleet,
-        &Idle,
-        timeouts,
-        Path::new("/dev/null"),
-        &|_, _| {},
-    )
-    .await;
+    let setup = ControllerSetup::default();
+    let options = RunOptions {
+        timeouts: Timeouts::default(),
+        log: Path::new("/dev/null"),
+        on_step: &|_, _| {},
+        traffic: None,
+    };
+    let ran = run(plan, &setup, &fleet, &Idle, &options).await;
     Box::new(fleet).shut_down().await.unwrap();
     ran.unwrap()
 }

@@ -4,6 +4,7 @@
 //! - `act`: steps that act on objects; `fault_injection`: steps that act on connections and the target; `crash_point`:
 //!   stops the target between two writes, with `committed` for clusters whose observers learn of commits late;
 //! - `fields`: checks that the definitions have the fields that the case expects;
+//! - `director`: disturbs the target at its writes, and records them ([`Traffic`]);
 //! - `clean_up`: removes the case's objects at the end, so that leftovers show;
 //! - `wait`: steps that wait for the timeline, without polling; `deadline`: their time limits;
 //! - `membership`: members that leave the federation and join again;
@@ -18,6 +19,7 @@ mod command;
 mod committed;
 mod crash_point;
 mod deadline;
+mod director;
 mod error;
 mod fault_injection;
 mod fields;
@@ -34,7 +36,7 @@ mod wait;
 use std::{collections::BTreeMap, path::Path};
 
 use baton_core::{
-    case::model::{Action, ControllerSetup},
+    case::model::{Action, ControllerSetup, Fault},
     names::ClusterName,
     plan::Plan,
     timeline::{Begin, Entry, Mark, StepEnd, Timeline},
@@ -48,6 +50,8 @@ use crate::{
     observer::{Follower, Recorder},
 };
 
+use director::Director;
+pub use director::Traffic;
 pub use error::RunError;
 use hot_loop::QuiescenceDetector;
 pub use target::{CommandEnd, Ended, MetricsError, Running, Target, TargetError};
@@ -102,12 +106,25 @@ struct Run<'a> {
     lost: Option<Ended>,
     /// Set if the target will stop when a condition holds.
     stopping: Option<crash_point::Stopping>,
+    /// Keeps the gate before the writes of the target, if the case has moves or the writes are recorded.
+    director: Option<Director>,
     /// Set once the target has ended unasked; then it cannot be used any more.
     ended: bool,
 }
 
-/// Carries out a plan; calls `tell` at the beginning of each step, with its number and text. A target that is a program
-/// appends its output to the file `log`.
+/// Everything about a run that is neither the case nor the implementation.
+pub struct RunOptions<'a> {
+    /// Timeout per phase of a migration.
+    pub timeouts: Timeouts,
+    /// Log file of a target that is a program; it appends its output.
+    pub log: &'a Path,
+    /// Called at the beginning of each step, with its number and text.
+    pub on_step: &'a (dyn Fn(usize, &str) + Sync),
+    /// Gets the writes of the target, if given.
+    pub traffic: Option<Traffic>,
+}
+
+/// Carries out a plan.
 ///
 /// A target that exits before the first step could not be started. If it exits later, the exit is noted on the
 /// timeline, the run ends, and the case deviates: a crash is a failure of the target.
@@ -122,9 +139,7 @@ pub async fn run(
     setup: &ControllerSetup,
     fleet: &dyn Fleet,
     target: &dyn Target,
-    timeouts: Timeouts,
-    log: &Path,
-    tell: &(dyn Fn(usize, &str) + Sync),
+    options: &RunOptions<'_>,
 ) -> Result<Timeline, RunError> {
     let recorder = fleet.observe(Begin {
         case: plan.case.clone(),
@@ -145,8 +160,8 @@ pub async fn run(
         fleet,
         target,
         setup,
-        timeouts,
-        log,
+        timeouts: options.timeouts,
+        log: options.log,
         recorder,
         follower,
         seen: Vec::new(),
@@ -159,6 +174,7 @@ pub async fn run(
         api: None,
         lost: None,
         stopping: None,
+        director: None,
         ended: false,
     };
     let mut quiescence = QuiescenceDetector::of(&run.recorder);
@@ -172,7 +188,8 @@ pub async fn run(
         run.stop_api().await;
         return Err(error);
     }
-    let comes_to_rest = run.carry_out(plan, &mut quiescence, tell).await;
+    let comes_to_rest = run.carry_out(plan, &mut quiescence, options).await;
+    run.end_moves().await;
     run.recorder.mark(Mark::CleanUp);
     // The cost of clean-up does not count as a cost of the case.
     let (writes, idle) = (fleet.writes(), fleet.idle_writes());
@@ -228,20 +245,25 @@ impl Run<'_> {
 
     /// Carries out the steps in order, until one ends in a way that excludes the next. Returns whether time can
     /// advance: if not, waiting is impossible.
-    async fn carry_out(
-        &mut self,
-        plan: &Plan,
-        quiescence: &mut QuiescenceDetector,
-        tell: &(dyn Fn(usize, &str) + Sync),
-    ) -> bool {
+    async fn carry_out(&mut self, plan: &Plan, quiescence: &mut QuiescenceDetector, options: &RunOptions<'_>) -> bool {
         if let Some(reason) = self.lacking_field(plan).await {
             self.not_for_this_target(plan, reason);
             return true;
         }
+        let has_moves = plan
+            .steps
+            .iter()
+            .any(|step| matches!(step.action, Action::Inject(Fault::Move(_))));
+        if has_moves || options.traffic.is_some() {
+            self.director = Director::start(self.fleet, &self.recorder, options.traffic.clone());
+        }
         for (number, step) in plan.steps.iter().enumerate() {
+            if let Some(director) = &self.director {
+                director.step_begins(number);
+            }
             let text = step.action.to_string();
             self.standpoint = Standpoint::at(plan, number);
-            tell(number, &text);
+            (options.on_step)(number, &text);
             self.recorder.mark(Mark::StepStarted { step: number, text });
             let end = tokio::select! {
                 biased;

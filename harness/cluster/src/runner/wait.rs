@@ -15,7 +15,9 @@ use baton_core::{
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Ended, LAST_LINES, Run, RunError, TargetError, act::ActError, deadline::Wait, first_to_end};
+use super::{
+    Ended, LAST_LINES, Run, RunError, TargetError, act::ActError, deadline::Wait, director::next_due, first_to_end,
+};
 use crate::{actions, program::last_lines};
 
 /// Watches lag by milliseconds; this is much more than a slow machine needs.
@@ -117,17 +119,21 @@ impl Run<'_> {
         if self.ended {
             return None;
         }
-        let ended = tokio::select! {
-            biased;
-            news = timeout_at(wait.deadline(), self.follower.next()) => {
-                let news = news.ok().flatten()?;
-                wait.take(&news);
-                return Some(news);
+        loop {
+            tokio::select! {
+                biased;
+                news = timeout_at(wait.deadline(), self.follower.next()) => {
+                    let news = news.ok().flatten()?;
+                    wait.take(&news);
+                    return Some(news);
+                }
+                part = next_due(&mut self.director) => self.carry_out_part(part).await,
+                ended = first_to_end(&mut self.running, &mut self.api) => self.note_end(ended),
             }
-            ended = first_to_end(&mut self.running, &mut self.api) => ended,
-        };
-        self.note_end(ended);
-        None
+            if self.ended {
+                return None;
+            }
+        }
     }
 
     /// Waits until the timeline shows a write of the harness, where it may arrive later than the answer: otherwise an

@@ -6,6 +6,7 @@ mod command;
 mod fault_injection;
 mod invariant;
 mod metric;
+mod moves;
 mod refused;
 mod subject;
 mod words;
@@ -26,6 +27,7 @@ pub use command::CommandRun;
 pub use fault_injection::{Expected, FIRST_INSTANCE, Failing, Fault, Start};
 pub use invariant::Invariant;
 pub use metric::{Metric, MetricAssertion};
+pub use moves::{Move, MoveFault, WritePoint};
 pub use refused::Refused;
 pub use subject::{ObjectRef, Place, Subject, Workloads};
 

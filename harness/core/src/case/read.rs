@@ -5,6 +5,8 @@ use std::{
     path::Path,
 };
 
+use serde_json::Value;
+
 use super::{
     model::{Action, Case, ControllerSetup, Invariant},
     refs::{self, ReadContext, Scope},
@@ -50,6 +52,33 @@ pub fn read(file: &Path, area: &str, bytes: &[u8], context: &ReadContext<'_>) ->
     let diagnostics = decoder.into_diagnostics();
     if diagnostics.is_empty() {
         Ok(cases)
+    } else {
+        Err(diagnostics)
+    }
+}
+
+/// The files that a file stands for, one a scenario, with the names of their cases.
+///
+/// # Errors
+/// If the file is not YAML, or its scenarios are wrong.
+pub fn expanded(file: &Path, bytes: &[u8], context: &ReadContext<'_>) -> Result<Vec<(CaseId, Value)>, Vec<Diagnostic>> {
+    let (root, found) = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
+    let mut decoder = Decoder::new(file);
+    decoder.extend(found);
+    let files = scenarios::expand(&root, context, &mut decoder);
+    let named = files.into_iter().map(|(scenario, root)| {
+        let root = root.value();
+        let name = root
+            .pointer("/metadata/name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let id = scenario.map_or_else(|| name.to_owned(), |scenario| format!("{name}-{scenario}"));
+        (CaseId::new(id), root)
+    });
+    let named = named.collect();
+    let diagnostics = decoder.into_diagnostics();
+    if diagnostics.is_empty() {
+        Ok(named)
     } else {
         Err(diagnostics)
     }

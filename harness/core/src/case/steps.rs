@@ -38,7 +38,7 @@ type ReadStep<'a> = fn(&mut Reader<'a>, &Node) -> Option<Action>;
 
 impl<'a> Reader<'a> {
     /// All kinds of steps, by name.
-    const STEPS: [(&'static str, ReadStep<'a>); 28] = [
+    const STEPS: [(&'static str, ReadStep<'a>); 29] = [
         ("apply", Self::apply),
         ("workloads", Self::workloads),
         ("refused", Self::refused),
@@ -61,6 +61,7 @@ impl<'a> Reader<'a> {
         ("condition", Self::condition),
         ("delay", Self::delay),
         ("fail", Self::fail),
+        ("move", Self::move_at),
         ("controller", Self::controller),
         ("run", Self::run),
         ("elapse", Self::elapse),

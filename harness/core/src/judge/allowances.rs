@@ -16,6 +16,9 @@ use crate::{
 /// Time after a crash within which another instance takes over: as long as a lease lasts, twice.
 const TAKE_OVER: Duration = Duration::from_secs(30);
 
+/// Time after a move within which the implementation connects again, or another instance takes over.
+const RECOVERY: Duration = TAKE_OVER;
+
 /// One disturbance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Disturbance {
@@ -52,6 +55,17 @@ impl Allowances {
                         allowances.end(plan, action, entry.at, &known);
                     }
                 }
+                Event::Mark(Mark::Moved {
+                    step,
+                    member,
+                    lasts_secs,
+                    ..
+                }) => allowances.0.push(Disturbance {
+                    step: *step,
+                    member: member.clone(),
+                    from: entry.at,
+                    until: Some(entry.at + Duration::from_secs_f64(*lasts_secs) + RECOVERY),
+                }),
                 Event::Mark(_) | Event::Revision(_) => {}
             }
         }
@@ -136,7 +150,8 @@ fn disturbed(action: &Action, known: &Known) -> Vec<Option<ClusterName>> {
             Fault::Condition { kind, status, .. } => kind == "Ready" && status != "True",
             Fault::Fail(_, failing) => failing.times > 0,
             Fault::Delay(_, time) => !time.is_zero(),
-            Fault::Heal(_) | Fault::Ready(_) | Fault::Join(_) => false,
+            // A move disturbs when it happens, not when its step runs.
+            Fault::Move(_) | Fault::Heal(_) | Fault::Ready(_) | Fault::Join(_) => false,
         },
         _ => false,
     };
@@ -159,7 +174,8 @@ fn members(action: &Action, known: &Known) -> Vec<Option<ClusterName>> {
             | Fault::StopControllerAfter(_)
             | Fault::StartController
             | Fault::AddController(_)
-            | Fault::CrashController(_) => Place::Control,
+            | Fault::CrashController(_)
+            | Fault::Move(_) => Place::Control,
         },
         _ => Place::Control,
     };

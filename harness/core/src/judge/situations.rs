@@ -82,7 +82,8 @@ fn begins(action: &Action) -> bool {
             | Fault::Join(_)
             | Fault::StartController
             | Fault::AddController(_)
-            | Fault::CrashController(_) => false,
+            | Fault::CrashController(_)
+            | Fault::Move(_) => false,
         },
         _ => false,
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use assertions::Ground;
-use stops::{ended_badly, hot_loop, not_reached, target_ended};
+use stops::{ended_badly, hot_loop, not_happened, not_reached, target_ended};
 
 use super::{
     Finding, SnapshotText,
@@ -21,7 +21,7 @@ use super::{
     snapshots,
 };
 use crate::{
-    case::model::{Action, Expect},
+    case::model::{Action, Expect, Fault},
     names::RequirementId,
     plan::Plan,
     timeline::{Entry, Event, Mark, StepEnd, Timeline, World},
@@ -135,6 +135,9 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
                     (ended, _) => judged.findings.extend(ended),
                 }
             }
+        }
+        if let Action::Inject(Fault::Move(it)) = &step.action {
+            judged.inconclusive.extend(not_happened(number, it, timeline));
         }
         if let Some(reason) = situations.cut_short(number, &step.action, run) {
             judged.incomplete.get_or_insert_with(|| reason.clone());

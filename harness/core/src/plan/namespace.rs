@@ -147,7 +147,8 @@ fn fault(fault: Fault, to: &str) -> Fault {
         | Fault::StopController
         | Fault::StartController
         | Fault::AddController(_)
-        | Fault::CrashController(_)) => same,
+        | Fault::CrashController(_)
+        | Fault::Move(_)) => same,
     }
 }
 

@@ -235,6 +235,18 @@ pub enum Mark {
         /// When it was asked, in seconds since the timeline began.
         asked_secs: f64,
     },
+    /// A move happened: a fault at a write of the target.
+    Moved {
+        /// Number of its step in the plan, from 0.
+        step: usize,
+        /// The fault and the write, as text.
+        text: String,
+        /// The member that it affects; `None` if it affects the target as a whole.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<ClusterName>,
+        /// Duration in seconds.
+        lasts_secs: f64,
+    },
     /// The target ended although nothing had told it to; nothing more was asked of it.
     TargetEnded {
         /// Its exit status, in words.
@@ -302,6 +314,7 @@ impl Mark {
             Self::Note { details, .. } => redact::redact(details),
             Self::Begin(_)
             | Self::RoleBound { .. }
+            | Self::Moved { .. }
             | Self::Fence { .. }
             | Self::CleanUp
             | Self::Writers(_)

@@ -63,6 +63,10 @@ impl Way<'_> {
             }),
             Fault::Delay(place, _) => self.around(*place == Place::Control, "delays answers"),
             Fault::Fail(place, _) => self.around(*place == Place::Control, "lets requests fail"),
+            Fault::Move(_) => {
+                let what = "disturbs the controller at a write";
+                self.around(true, what).or_else(|| self.around(false, what))
+            }
             Fault::StopControllerAfter(_) => {
                 let what = "stops the controller between two writes";
                 self.around(true, what).or_else(|| self.around(false, what))

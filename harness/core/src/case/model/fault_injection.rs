@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt, time::Duration};
 
 use serde::Serialize;
 
-use super::{Condition, ControllerSetup, Place};
+use super::{Condition, ControllerSetup, Move, Place};
 use crate::names::{RequirementId, RoleName};
 
 /// A fault that is injected into a cluster or into the target, or the end of one.
@@ -46,6 +46,8 @@ pub enum Fault {
     AddController(String),
     /// `controller: {crash: first}`: an instance of the target ends without a chance to give anything back.
     CrashController(String),
+    /// `move: {at: …, do: …}`: a fault at a write of the target, from this step on. Later steps do not wait for it.
+    Move(Move),
 }
 
 /// The name of the instance of the target that a run begins with.
@@ -68,6 +70,7 @@ impl fmt::Display for Fault {
             Self::StartController => f.write_str("start the controller"),
             Self::AddController(name) => write!(f, "start another instance of the controller, {name}"),
             Self::CrashController(name) => write!(f, "crash the instance {name} of the controller"),
+            Self::Move(it) => it.fmt(f),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::{
     FEATURE_GATES, OPTIONS,
-    steps::{NAME, PROVES, ROLE, STOP},
+    steps::{NAME, PLACE, PROVES, ROLE, STOP},
 };
+use crate::case::model::MoveFault;
 use crate::yaml::shape::{Field, Holds, Shape};
 
 const WHERE: Field = Field::needed("cluster", NAME, "Where: control, members, or a role.");
@@ -67,6 +68,52 @@ pub static FAIL: Shape = Shape::closed(
             "times",
             Holds::Count(0, u64::MAX),
             "How many fail; 1, if left out. 0 ends it.",
+        ),
+    ],
+);
+
+/// Verbs of writes, as the API names them.
+pub const WRITES: [(&str, &str); 4] = [
+    ("create", "create"),
+    ("update", "update"),
+    ("patch", "patch"),
+    ("delete", "delete"),
+];
+
+/// `move`.
+pub static MOVE: Shape = Shape::closed(
+    "move",
+    &[
+        Field::needed("at", Holds::Map(&WRITE_POINT), "The write of the controller."),
+        Field::needed(
+            "do",
+            Holds::OneOf(|| MoveFault::ALL.iter().map(|it| it.name()).collect()),
+            "The fault.",
+        ),
+        Field::optional(
+            "for",
+            Holds::Time,
+            "How long it lasts: crashBefore and crashAfter 0s, holdWatches and cutOff 30s, if left out.",
+        ),
+    ],
+);
+
+/// `at` of a move.
+pub static WRITE_POINT: Shape = Shape::closed(
+    "at",
+    &[
+        PLACE,
+        Field::needed("write", Holds::Text, "The kind of the object, such as ResourceBinding."),
+        Field::needed(
+            "does",
+            Holds::OneOf(|| WRITES.iter().map(|(name, _)| *name).collect()),
+            "What the controller does to it.",
+        ),
+        Field::optional("subresource", Holds::Text, "The subresource, such as status."),
+        Field::optional(
+            "nth",
+            Holds::Count(1, u64::MAX),
+            "Which of these writes since the step began; the first, if left out.",
         ),
     ],
 );

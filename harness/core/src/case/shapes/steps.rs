@@ -3,7 +3,9 @@
 use super::subjects::{OBJECT_REF, SUBJECT};
 pub use super::{
     conditions::{ASSERT, COUNT, METRIC, MODES, MOMENT, ORDER, SNAPSHOT, STOP, WAIT},
-    fault_injection::{CONDITION, CONTROLLER_STEP, DELAY, FAIL, REFUSES, STATUSES, VERBS, WARNS},
+    fault_injection::{
+        CONDITION, CONTROLLER_STEP, DELAY, FAIL, MOVE, REFUSES, STATUSES, VERBS, WARNS, WRITE_POINT, WRITES,
+    },
     subjects::{BINDING_OF, BINDINGS_OF, CLUSTER, EVENT_OF, NEWS_OF, NOTICE_OF, OBJECT, WORK_OF, WORKLOADS_OF},
 };
 use crate::yaml::shape::{Choice, Field, Holds, Shape};
@@ -107,6 +109,11 @@ pub static STEP: Shape = Shape::one_of(
             "fail",
             Holds::Map(&FAIL),
             "Requests of the controller are answered with an error.",
+        ),
+        Field::optional(
+            "move",
+            Holds::Map(&MOVE),
+            "Injects a fault at a write of the controller, from this step on. Later steps do not wait for it.",
         ),
         Field::optional(
             "controller",

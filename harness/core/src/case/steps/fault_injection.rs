@@ -3,7 +3,7 @@
 use super::Reader;
 use crate::{
     case::{
-        model::{Action, Expected, FIRST_INSTANCE, Failing, Fault, Place, Start},
+        model::{Action, Expected, FIRST_INSTANCE, Failing, Fault, Move, MoveFault, Place, Start, WritePoint},
         read, refs,
         shapes::steps as shapes,
     },
@@ -99,6 +99,69 @@ impl Reader<'_> {
             times: times?,
         };
         Some(Action::Inject(Fault::Fail(cluster?, failing)))
+    }
+
+    pub(super) fn move_at(&mut self, node: &Node) -> Option<Action> {
+        let fields = self.decoder.shape(node, &shapes::MOVE)?;
+        let faults = MoveFault::ALL.map(|fault| (fault.name(), fault));
+        let at = fields.get("at").and_then(|node| self.write_point(node));
+        let fault = fields
+            .get("do")
+            .and_then(|node| self.decoder.one_of(node, "do", &faults))?;
+        let lasts = match fields.get("for") {
+            None => fault.default_duration(),
+            Some(node) if !fault.takes_time() => {
+                let message = format!("{} takes no time", fault.name());
+                self.decoder.error(node, message, "leave `for` out");
+                return None;
+            }
+            Some(node) => self.decoder.duration(node, "for")?,
+        };
+        let at = at?;
+        if fault == MoveFault::CutOff && at.on == Place::Control {
+            let help = "name a member with `on`, or use holdWatches";
+            self.decoder.error(node, "only members can be cut off", help);
+            return None;
+        }
+        if fault == MoveFault::Rival && at.verb == "create" {
+            let help = "use the verb patch, update or delete";
+            self.decoder.error(node, "an object that is created has no rival", help);
+            return None;
+        }
+        Some(Action::Inject(Fault::Move(Move { at, fault, lasts })))
+    }
+
+    fn write_point(&mut self, node: &Node) -> Option<WritePoint> {
+        let fields = self.decoder.shape(node, &shapes::WRITE_POINT)?;
+        let on = match fields.get("on") {
+            Some(node) => self.scope.place(node, &mut self.decoder)?,
+            None => Place::Control,
+        };
+        let kind = fields.get("write").and_then(|node| self.decoder.text(node, "write"));
+        let verb = fields
+            .get("does")
+            .and_then(|node| self.decoder.one_of(node, "does", &shapes::WRITES));
+        let subresource = match fields.get("subresource") {
+            Some(node) => Some(self.decoder.text(node, "subresource")?),
+            None => None,
+        };
+        let nth = match fields.get("nth") {
+            None => 1,
+            Some(node) => {
+                let Some(nth) = node.value().as_u64().filter(|nth| *nth > 0) else {
+                    self.decoder.error(node, "nth must be a number from 1 on", "");
+                    return None;
+                };
+                nth
+            }
+        };
+        Some(WritePoint {
+            on,
+            kind: kind?,
+            verb: verb?.to_owned(),
+            subresource,
+            nth,
+        })
     }
 
     fn needed_place(&mut self, fields: &Fields<'_>) -> Option<Place> {

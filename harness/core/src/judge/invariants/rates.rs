@@ -10,7 +10,7 @@ use crate::{
     judge::failovers::{Moment, Task},
     names::ClusterName,
     plan::Plan,
-    timeline::{Change, Event, Mark, ObjectId},
+    timeline::{Change, Entry, Event, Mark, ObjectId},
 };
 
 /// How much a clock that has whole seconds, and an observer that hears a little later, may bring two tasks together.
@@ -146,7 +146,7 @@ pub(super) fn kept(history: &History<'_>, plan: Option<&Plan>) -> Found {
 
 /// When instances of the implementation began anew, which need not know when the one before them did something, and when
 /// its requests began or ceased to fail or to take longer: what it had decided one after the other may be written at once.
-fn restarts(history: &History<'_>, plan: &Plan) -> Vec<u64> {
+fn restarts(history: &History<'_>, plan: &Plan) -> Vec<Restart> {
     let begins = |step: usize| {
         let action = plan.steps.get(step).map(|step| &step.action);
         matches!(
@@ -164,19 +164,34 @@ fn restarts(history: &History<'_>, plan: &Plan) -> Vec<u64> {
             ))
         )
     };
-    let marks = history.entries.iter().filter(|entry| match &entry.event {
-        Event::Mark(Mark::StepStarted { step, .. } | Mark::StepEnded { step, .. }) => begins(*step),
-        Event::Mark(_) | Event::Revision(_) => false,
-    });
-    marks.map(|entry| entry.seq).collect()
+    let restart = |entry: &Entry| {
+        let until = match &entry.event {
+            Event::Mark(Mark::StepStarted { step, .. } | Mark::StepEnded { step, .. }) if begins(*step) => entry.at,
+            // It is noted before the write that it happens at, which may be an eviction and may be seen late.
+            Event::Mark(Mark::Moved { .. }) => entry.at + LATE,
+            Event::Mark(_) | Event::Revision(_) => return None,
+        };
+        Some(Restart {
+            since: entry.into(),
+            until,
+        })
+    };
+    history.entries.iter().filter_map(restart).collect()
+}
+
+/// A time in which what one instance of the implementation did ends, and what the next one does begins.
+struct Restart {
+    since: Moment,
+    until: Duration,
 }
 
 /// The tasks between which nothing began anew.
-fn runs<'a, 't>(tasks: &'a [&'t Task], restarts: &[u64]) -> Vec<&'a [&'t Task]> {
+fn runs<'a, 't>(tasks: &'a [&'t Task], restarts: &[Restart]) -> Vec<&'a [&'t Task]> {
     let apart = |one: &&Task, next: &&Task| {
-        restarts
-            .iter()
-            .any(|seq| (one.written.seq..next.written.seq).contains(seq))
+        restarts.iter().any(|restart| {
+            restart.since.seq < next.written.seq
+                && (one.written.seq <= restart.since.seq || one.written.at <= restart.until)
+        })
     };
     tasks.chunk_by(|one, next| !apart(one, next)).collect()
 }

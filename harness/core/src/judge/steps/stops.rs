@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{DifferenceKind, Finding, Ran, difference, known_at};
 use crate::{
-    case::model::{Action, Mode},
+    case::model::{Action, Mode, Move},
     plan::Plan,
     timeline::{Event, Mark, StepEnd, Timeline},
     watch::{Outcome, Standpoint, Watch},
@@ -118,6 +118,28 @@ pub(super) fn hot_loop(timeline: &Timeline) -> Option<Finding> {
             at: entry.at,
             mismatches: Vec::new(),
         })
+    })
+}
+
+/// A move whose write never came: the run does not show what the case is about.
+pub(super) fn not_happened(number: usize, it: &Move, timeline: &Timeline) -> Option<Finding> {
+    let mut marks = timeline.marks();
+    if marks.any(|(_, mark)| matches!(mark, Mark::Moved { step, .. } if *step == number)) {
+        return None;
+    }
+    let last = timeline.entries().last()?;
+    Some(Finding {
+        requirements: BTreeSet::new(),
+        field: None,
+        kind: DifferenceKind::Never,
+        title: "a move did not happen".to_owned(),
+        step: Some(number),
+        expected: it.to_string(),
+        seen: "the controller did not make this write".to_owned(),
+        object: None,
+        seq: last.seq,
+        at: last.at,
+        mismatches: Vec::new(),
     })
 }
 

@@ -282,6 +282,7 @@ impl Walk<'_> {
             Mark::TargetEnded { status, .. } => {
                 Some((What::Failed, format!("the target ended unexpectedly: {status}")))
             }
+            Mark::Moved { text, .. } => Some((What::Step, format!("move: {text}"))),
             Mark::Note { about, .. } => Some((What::Step, about.clone())),
             Mark::Begin(_)
             | Mark::Writers(_)

@@ -1,0 +1,397 @@
+//! Disturbs the target at its writes: every write waits at a gate until the director lets it in, which also records it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use baton_core::{
+    case::model::{Move, MoveFault, ObjectRef},
+    explore::TargetWrite,
+    names::ClusterName,
+    timeline::Mark,
+};
+use serde_json::json;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+    time::Instant,
+};
+
+use super::Run;
+use crate::{
+    actions,
+    error_chain::error_chain,
+    fleet::{self, Asking, Cluster, Fleet, GatedWrite, Gatekeeper},
+    observer::Recorder,
+};
+
+/// Kinds whose writes keep a program alive or tell people something, and move no workload.
+const ASIDE: [&str; 2] = ["Lease", "Event"];
+
+/// Annotation of an object that was written by another client first.
+const RIVAL: &str = "baton.dev/rival";
+
+/// Writes of the target during a run, in order. Clones are the same list.
+#[derive(Debug, Clone, Default)]
+pub struct Traffic(Arc<Mutex<Vec<TargetWrite>>>);
+
+impl Traffic {
+    /// The writes so far, and leaves none.
+    pub fn take(&self) -> Vec<TargetWrite> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn record(&self, step: usize, write: &GatedWrite) {
+        let write = TargetWrite {
+            step,
+            cluster: ClusterName::new(&*write.server),
+            verb: write.verb.to_owned(),
+            api_version: write.api_version.clone(),
+            kind: write.kind.clone(),
+            subresource: write.subresource.clone(),
+            name: write.name.clone(),
+            client: write.client.clone(),
+        };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(write);
+    }
+}
+
+/// A move whose write has not come yet.
+struct Armed {
+    step: usize,
+    it: Move,
+    clusters: BTreeSet<ClusterName>,
+    /// Number of such writes so far.
+    seen: u64,
+}
+
+impl Armed {
+    /// Counts a write; returns true if it is the one of the move.
+    fn counts(&mut self, write: &GatedWrite) -> bool {
+        let at = &self.it.at;
+        let same = at.kind == write.kind
+            && at.verb == write.verb
+            && at.subresource == write.subresource
+            && self.clusters.iter().any(|it| it.as_str() == &*write.server);
+        self.seen += u64::from(same);
+        same && self.seen == at.nth
+    }
+}
+
+/// A part of a move that needs the run: the target or a cluster. The write waits until `done` is dropped.
+pub(super) struct Due {
+    it: Move,
+    cluster: ClusterName,
+    done: oneshot::Sender<()>,
+}
+
+/// Keeper of the gate during a run. The gate is open once this is dropped.
+pub(super) struct Director {
+    armed: Arc<Mutex<Vec<Armed>>>,
+    step: Arc<AtomicUsize>,
+    due: mpsc::UnboundedReceiver<Due>,
+    /// Dropped at the end.
+    _end: oneshot::Sender<()>,
+    _task: JoinHandle<()>,
+    /// Ends of moves that last for some time.
+    ends: Vec<(Instant, End)>,
+}
+
+/// End of a move that lasted for some time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    /// The crashed target starts again.
+    Restart,
+    /// The cluster can be reached again.
+    Heal(ClusterName),
+}
+
+/// The part of the director that runs concurrently with the case.
+struct Directing {
+    keeper: Gatekeeper,
+    recorder: Recorder,
+    clusters: BTreeMap<String, Cluster>,
+    namespace: String,
+    traffic: Option<Traffic>,
+    armed: Arc<Mutex<Vec<Armed>>>,
+    step: Arc<AtomicUsize>,
+    due: mpsc::UnboundedSender<Due>,
+}
+
+impl Director {
+    /// Puts a gate before all writes of the target; `None` if the clusters do not support it.
+    pub(super) fn start(fleet: &dyn Fleet, recorder: &Recorder, traffic: Option<Traffic>) -> Option<Self> {
+        let keeper = fleet.gate()?;
+        let clusters = std::iter::once(fleet.control()).chain(fleet.members());
+        let (send_due, due) = mpsc::unbounded_channel();
+        let (end, ended) = oneshot::channel();
+        let (armed, step) = (Arc::default(), Arc::default());
+        let mut directing = Directing {
+            keeper,
+            recorder: recorder.clone(),
+            clusters: clusters.map(|it| (it.name().to_string(), it.clone())).collect(),
+            namespace: fleet.namespace().to_owned(),
+            traffic,
+            armed: Arc::clone(&armed),
+            step: Arc::clone(&step),
+            due: send_due,
+        };
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                // The sender sends nothing: it is dropped.
+                _ = ended => {}
+                () = directing.direct() => {}
+            }
+            directing.keeper.open();
+        });
+        Some(Self {
+            armed,
+            step,
+            due,
+            _end: end,
+            _task: task,
+            ends: Vec::new(),
+        })
+    }
+
+    /// Notes that a step begins.
+    pub(super) fn step_begins(&self, step: usize) {
+        self.step.store(step, Ordering::SeqCst);
+    }
+
+    /// From now on, waits for the write of a move on one of these clusters.
+    pub(super) fn arm(&self, it: &Move, clusters: BTreeSet<ClusterName>) {
+        let armed = Armed {
+            step: self.step.load(Ordering::SeqCst),
+            it: it.clone(),
+            clusters,
+            seen: 0,
+        };
+        self.armed.lock().unwrap_or_else(PoisonError::into_inner).push(armed);
+    }
+}
+
+impl Directing {
+    /// Lets writes in, one at a time, until the target is gone.
+    async fn direct(&mut self) {
+        while let Some(asking) = self.keeper.next().await {
+            let write = asking.write().clone();
+            if !ASIDE.contains(&write.kind.as_str())
+                && let Some(traffic) = &self.traffic
+            {
+                traffic.record(self.step.load(Ordering::SeqCst), &write);
+            }
+            match self.take_move(&write) {
+                Some((step, it)) => self.disturb(asking, &write, step, &it).await,
+                None => drop(asking.let_in()),
+            }
+        }
+    }
+
+    /// The armed move that a write is the moment of.
+    fn take_move(&self, write: &GatedWrite) -> Option<(usize, Move)> {
+        let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        // All count the write, also those that come second.
+        let due: Vec<bool> = armed.iter_mut().map(|it| it.counts(write)).collect();
+        let first = due.into_iter().position(|is_due| is_due)?;
+        let armed = armed.remove(first);
+        Some((armed.step, armed.it))
+    }
+
+    async fn disturb(&self, asking: Asking, write: &GatedWrite, step: usize, it: &Move) {
+        match it.fault {
+            MoveFault::LoseRequest => {
+                self.note(step, it, write);
+                drop(asking);
+            }
+            MoveFault::LoseAnswer => {
+                self.note(step, it, write);
+                asking.let_in_and_lose_answer().wait().await;
+            }
+            MoveFault::Rival => {
+                if let Err(reason) = self.write_first(write).await {
+                    tracing::debug!(reason, "no rival of {write:?}");
+                } else {
+                    self.note(step, it, write);
+                }
+                asking.let_in();
+            }
+            MoveFault::CrashBefore => {
+                self.note(step, it, write);
+                self.have_done(write, it).await;
+                drop(asking);
+            }
+            MoveFault::CrashAfter => {
+                self.note(step, it, write);
+                asking.let_in_and_lose_answer().wait().await;
+                self.have_done(write, it).await;
+            }
+            MoveFault::BreakConnections => {
+                asking.let_in().wait().await;
+                self.note(step, it, write);
+                self.have_done(write, it).await;
+            }
+            MoveFault::HoldWatches | MoveFault::CutOff => {
+                self.note(step, it, write);
+                self.have_done(write, it).await;
+                asking.let_in();
+            }
+        }
+    }
+
+    /// Has the run do its part, and waits for that.
+    async fn have_done(&self, write: &GatedWrite, it: &Move) {
+        let (done, is_done) = oneshot::channel();
+        let due = Due {
+            it: it.clone(),
+            cluster: ClusterName::new(&*write.server),
+            done,
+        };
+        // Without a run the director ends too.
+        if self.due.send(due).is_ok() {
+            let _ = is_done.await;
+        }
+    }
+
+    fn note(&self, step: usize, it: &Move, write: &GatedWrite) {
+        let cluster = ClusterName::new(&*write.server);
+        self.recorder.mark(Mark::Moved {
+            step,
+            text: it.to_string(),
+            member: (!cluster.is_control() && !it.fault.crashes()).then_some(cluster),
+            lasts_secs: it.lasts.as_secs_f64(),
+        });
+    }
+
+    /// Annotates the object of a write, so that a write that has a resource version conflicts.
+    async fn write_first(&self, write: &GatedWrite) -> Result<(), String> {
+        let cluster = self.clusters.get(&*write.server).ok_or("the cluster is unknown")?;
+        let of = ObjectRef {
+            api_version: write.api_version.clone(),
+            kind: write.kind.clone(),
+            namespace: write.namespace.clone(),
+            name: write.name.clone().ok_or("a creation has no rival")?,
+        };
+        let merge = json!({"metadata": {"annotations": {RIVAL: self.namespace}}});
+        let patched = actions::patch(&cluster.inside(actions::BATON), &of, &merge).await;
+        patched.map(drop).map_err(|error| error_chain(&error))
+    }
+}
+
+/// The next part of a move that needs the run; never completes without a director.
+pub(super) async fn next_due(director: &mut Option<Director>) -> Part {
+    let Some(director) = director else {
+        return std::future::pending().await;
+    };
+    let Director { due, ends, .. } = director;
+    let first = ends.iter().enumerate().min_by_key(|(_, (at, _))| *at);
+    let first = first.map(|(index, (at, _))| (index, *at));
+    let end = async {
+        match first {
+            Some((index, at)) => {
+                tokio::time::sleep_until(at).await;
+                index
+            }
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        Some(due) = due.recv() => Part::Begin(due),
+        index = end => Part::End(ends.remove(index).1),
+    }
+}
+
+/// A part of a move that needs the run.
+pub(super) enum Part {
+    /// It begins.
+    Begin(Due),
+    /// It ends.
+    End(End),
+}
+
+impl Run<'_> {
+    /// Carries out the part of a move that needs the run.
+    pub(super) async fn carry_out_part(&mut self, part: Part) {
+        let outcome = match part {
+            Part::Begin(due) => self.disturb(due).await,
+            Part::End(end) => self.end_move(end).await,
+        };
+        if let Err(reason) = outcome {
+            self.note_end(super::Ended {
+                status: format!("a move could not be carried out: {reason}"),
+                last_lines: Vec::new(),
+                environment: true,
+            });
+        }
+    }
+
+    async fn disturb(&mut self, due: Due) -> Result<(), String> {
+        let Due { it, cluster, done } = due;
+        let injected = |outcome: Result<(), fleet::FleetError>| outcome.map_err(|error| error_chain(&error));
+        match it.fault {
+            MoveFault::CrashBefore | MoveFault::CrashAfter => {
+                if let Some(running) = self.running.take() {
+                    running.crash().await;
+                }
+                drop(done);
+                if it.lasts.is_zero() {
+                    return self.end_move(End::Restart).await;
+                }
+                self.end_later(it.lasts, End::Restart);
+            }
+            MoveFault::BreakConnections => {
+                injected(self.fleet.inject(&cluster, fleet::Fault::BreakConnections).await)?;
+            }
+            MoveFault::HoldWatches => {
+                injected(self.fleet.inject(&cluster, fleet::Fault::HoldWatches(it.lasts)).await)?;
+            }
+            MoveFault::CutOff => {
+                injected(self.fleet.inject(&cluster, fleet::Fault::CutOff).await)?;
+                self.end_later(it.lasts, End::Heal(cluster));
+            }
+            MoveFault::LoseRequest | MoveFault::LoseAnswer | MoveFault::Rival => {}
+        }
+        Ok(())
+    }
+
+    fn end_later(&mut self, after: Duration, end: End) {
+        if let Some(director) = &mut self.director {
+            director.ends.push((Instant::now() + after, end));
+        }
+    }
+
+    async fn end_move(&mut self, end: End) -> Result<(), String> {
+        match end {
+            // A step of the case may have started it.
+            End::Restart if self.running.is_some() => Ok(()),
+            End::Restart => {
+                let started = self.start_target().await;
+                started.map_err(|error| error_chain(&error))
+            }
+            End::Heal(cluster) => {
+                let healed = self.fleet.inject(&cluster, fleet::Fault::Heal).await;
+                healed.map_err(|error| error_chain(&error))
+            }
+        }
+    }
+
+    /// Ends all moves: no write of the target is disturbed any more, and what lasts ends now.
+    pub(super) async fn end_moves(&mut self) {
+        let Some(director) = self.director.take() else { return };
+        let ends = director.ends.clone();
+        // Opens the gate: a target that starts may need to write.
+        drop(director);
+        for (_, end) in ends {
+            if let Err(reason) = self.end_move(end).await {
+                tracing::debug!(reason, "a move is not undone");
+            }
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! Exploration: moments, plans and variants of a case, what refutes an implementation, and the journal.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "what fails here fails a test"
+)]
+
+mod common;
+
+use std::{collections::BTreeSet, path::Path, time::Duration};
+
+use baton_core::{
+    case::model::{Action, Case, Fault, Invariant, Move, MoveFault, Place, WritePoint},
+    digest::Digest,
+    explore::{
+        TargetWrite,
+        journal::{self, Head, JournalError, Line, Outcome},
+        oracle::{self, Signature},
+        points::{self, Point},
+        space,
+        variant::{self, Base, Title},
+    },
+    judge,
+    plan::Plan,
+    timeline::{Change, Mark, StepEnd, Timeline},
+};
+use common::story::Story;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+const FILE: &str = r#"
+apiVersion: baton.dev/v1alpha1
+kind: Case
+metadata: {name: varied}
+spec:
+  title: A Deployment moves
+  features: [Propagation, NoExecuteEviction, PurgeDirectly]
+  members: 2
+  steps:
+    - apply: {on: control, file: workloads/deploy.yaml}
+    - bindRole: {role: origin, from: {kind: Deployment, name: deploy}}
+    - capture: {name: asserted, on: origin, of: {kind: Deployment, name: deploy}, field: spec.replicas}
+    - capture: {name: applied, on: origin, of: {kind: Deployment, name: deploy}, field: spec.replicas}
+    - assert: {mode: now, on: origin, of: {kind: Deployment, name: deploy}, match: {spec: {replicas: "${asserted}"}}, proves: [POL-01]}
+    - patch: {on: control, of: {kind: Deployment, name: deploy}, merge: {spec: {replicas: "${applied}"}}}
+    - taint: {cluster: origin, key: baton.dev/failed, effect: NoExecute}
+"#;
+
+fn read(text: &str) -> Case {
+    let cases = common::read_bytes(Path::new("varied.yaml"), text.as_bytes());
+    cases.map_err(|found| common::lines(&found)).unwrap().remove(0)
+}
+
+fn root() -> Value {
+    baton_core::yaml::parse(Path::new("varied.yaml"), FILE.as_bytes())
+        .unwrap()
+        .0
+        .value()
+}
+
+/// A run of the case in which step 4, an assertion, took two seconds.
+fn run_without_faults() -> Timeline {
+    let step = |story: Story, number: usize, from: f64, until: f64| {
+        let text = String::new();
+        let begun = story.mark(from, Mark::StepStarted { step: number, text });
+        let end = StepEnd::Done;
+        begun.mark(until, Mark::StepEnded { step: number, end })
+    };
+    let mut story = Story::in_order();
+    for number in 0..7 {
+        let (from, until) = if number < 4 { (1.0, 1.0) } else { (3.0, 3.0) };
+        story = if number == 4 {
+            step(story, 4, 1.0, 3.0)
+        } else {
+            step(story, number, from, until)
+        };
+        if number == 1 {
+            let role = "origin".into();
+            let cluster = "member1".into();
+            story = story.mark(1.0, Mark::RoleBound { role, cluster });
+        }
+    }
+    story.timeline()
+}
+
+fn base() -> Base {
+    Base::new(&read(FILE), &root(), &run_without_faults(), true)
+}
+
+fn write(step: usize, cluster: &str, verb: &str, kind: &str, name: Option<&str>) -> TargetWrite {
+    TargetWrite {
+        step,
+        cluster: cluster.into(),
+        verb: verb.to_owned(),
+        api_version: "v1".to_owned(),
+        kind: kind.to_owned(),
+        subresource: None,
+        name: name.map(str::to_owned),
+        client: "a-controller".to_owned(),
+    }
+}
+
+fn at(kind: &str, verb: &str, nth: u64) -> WritePoint {
+    WritePoint {
+        on: Place::Control,
+        kind: kind.to_owned(),
+        verb: verb.to_owned(),
+        subresource: None,
+        nth,
+    }
+}
+
+fn a_move(fault: MoveFault) -> Move {
+    Move {
+        at: at("ResourceBinding", "patch", 2),
+        fault,
+        lasts: fault.default_duration(),
+    }
+}
+
+#[test]
+fn a_variant_has_time_instead_of_assertions_and_keeps_what_later_steps_need() {
+    let text = base().with("variant", &[], None);
+    let variant = read(&text);
+    let kinds: Vec<&str> = variant
+        .steps
+        .iter()
+        .map(|step| match &step.action {
+            Action::Apply { .. } => "apply",
+            Action::BindRole { .. } => "bindRole",
+            Action::Capture { .. } => "capture",
+            Action::Elapse(_) => "elapse",
+            Action::Patch { .. } => "patch",
+            _ => "other",
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        ["apply", "bindRole", "capture", "elapse", "patch", "other", "elapse"],
+        "{text}"
+    );
+    let Action::Elapse(took) = &variant.steps[3].action else {
+        panic!("{text}")
+    };
+    assert_eq!(took.as_secs(), 2, "{text}");
+    assert!(text.contains("name: applied") && !text.contains("asserted"), "{text}");
+    assert_eq!(variant.features, read(FILE).features);
+}
+
+#[test]
+fn moves_stand_before_their_steps_and_are_read_as_they_were_written() {
+    let moves: Vec<(usize, Move)> = MoveFault::ALL
+        .into_iter()
+        .enumerate()
+        .map(|(number, fault)| {
+            let mut it = a_move(fault);
+            it.at.nth = number as u64 + 1;
+            if fault == MoveFault::CrashAfter {
+                it.lasts = Duration::from_secs(30);
+            }
+            if fault == MoveFault::CutOff {
+                it.at.on = Place::Role("origin".into());
+            }
+            if fault == MoveFault::Rival {
+                it.at.subresource = Some("status".to_owned());
+            }
+            (5, it)
+        })
+        .collect();
+    let variant = read(&base().with("variant", &moves, None));
+    let found: Vec<&Move> = variant.steps[5..]
+        .iter()
+        .map_while(|step| match &step.action {
+            Action::Inject(Fault::Move(it)) => Some(it),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(found, moves.iter().map(|(_, it)| it).collect::<Vec<_>>());
+    let after = variant.steps[5 + moves.len()].action.to_string();
+    assert!(after.starts_with("taint"), "{after}");
+}
+
+#[rstest]
+#[case::the_case_has_its_features(true, &[Invariant::OneCopyWhileFailing])]
+#[case::it_would_be_about_more_than_its_features(false, &[])]
+fn a_finding_is_a_case_with_its_reason(#[case] is_covered: bool, #[case] about: &[Invariant]) {
+    let comment = ["expected one copy".to_owned(), "seen two".to_owned()];
+    let title = Title {
+        invariant: Invariant::OneCopyWhileFailing,
+        is_covered,
+        comment: &comment,
+    };
+    let text = base().with("found", &[(5, a_move(MoveFault::LoseAnswer))], Some(&title));
+    assert!(text.starts_with("# expected one copy\n# seen two\n"), "{text}");
+    let case = read(&text);
+    assert_eq!(case.invariants.iter().copied().collect::<Vec<_>>(), about);
+    assert!(case.title.contains("lose the answer"), "{}", case.title);
+}
+
+#[test]
+fn the_identity_of_a_plan_depends_on_seed_and_moves() {
+    let base = base();
+    let ids = [
+        base.plan_id(1, &[]),
+        base.plan_id(2, &[]),
+        base.plan_id(1, &[(5, a_move(MoveFault::Rival))]),
+        base.plan_id(1, &[(4, a_move(MoveFault::Rival))]),
+        base.plan_id(1, &[(5, a_move(MoveFault::LoseAnswer))]),
+    ];
+    assert_eq!(BTreeSet::from(ids.clone()).len(), ids.len());
+    assert_eq!(base.plan_id(1, &[]), ids[0]);
+}
+
+#[test]
+fn a_moment_is_named_by_its_role_once_that_is_bound_and_counted_within_its_step() {
+    let writes = [
+        write(0, "control", "create", "ResourceBinding", None),
+        write(0, "member1", "create", "Deployment", None),
+        write(5, "member1", "delete", "Deployment", Some("deploy")),
+        write(5, "member2", "create", "Deployment", None),
+        write(5, "control", "deletecollection", "Work", None),
+        write(5, "control", "patch", "ResourceBinding", Some("deploy")),
+        write(5, "control", "patch", "ResourceBinding", Some("deploy")),
+    ];
+    let points = points::points(&base(), &writes, &run_without_faults());
+    let named: Vec<(usize, String)> = points.iter().map(|it| (it.step, it.at.to_string())).collect();
+    let expected = [
+        (0, "create 1 of ResourceBinding on control"),
+        (0, "create 1 of Deployment on members"),
+        (5, "delete 1 of Deployment on origin"),
+        (5, "create 1 of Deployment on members"),
+        (5, "patch 1 of ResourceBinding on control"),
+        (5, "patch 2 of ResourceBinding on control"),
+    ];
+    assert_eq!(named, expected.map(|(step, text)| (step, text.to_owned())));
+}
+
+fn point(class: &str, verb: &str, nth: u64) -> Point {
+    Point {
+        step: 0,
+        at: at("ResourceBinding", verb, nth),
+        changes: BTreeSet::new(),
+        class: class.to_owned(),
+    }
+}
+
+#[test]
+fn each_class_comes_once_before_any_comes_again_over_all_cases() {
+    let one = [point("a", "patch", 1), point("a", "patch", 2), point("b", "patch", 3)];
+    let other = [point("b", "patch", 1), point("c", "patch", 2)];
+    let plans = space::plans(&[&one, &other], &[MoveFault::Rival], 1, 0);
+    let order: Vec<(usize, &str)> = plans
+        .iter()
+        .map(|(case, plan)| (*case, plan.covers[0].0.as_str()))
+        .collect();
+    assert_eq!(order, [(0, "a"), (0, "b"), (1, "c"), (0, "a"), (1, "b")]);
+}
+
+#[test]
+fn faults_are_tried_where_they_can_happen() {
+    let on_control = [point("create", "create", 1)];
+    let faults = |points: &[Point]| -> BTreeSet<MoveFault> {
+        let plans = space::plans(&[points], &MoveFault::ALL, 1, 0);
+        plans.iter().map(|(_, plan)| plan.moves[0].1.fault).collect()
+    };
+    let tried = faults(&on_control);
+    assert!(!tried.contains(&MoveFault::Rival), "a creation has no rival");
+    assert!(!tried.contains(&MoveFault::CutOff), "the control plane is not cut off");
+    let mut on_member = point("patch", "patch", 1);
+    on_member.at.on = Place::Members;
+    assert_eq!(faults(&[on_member]), MoveFault::ALL.into_iter().collect());
+}
+
+#[test]
+fn pairs_come_after_single_moves_and_their_second_move_is_later() {
+    let points = [point("a", "patch", 1), point("b", "patch", 2), point("c", "patch", 3)];
+    let faults = [MoveFault::Rival, MoveFault::LoseAnswer];
+    let plans = |seed| space::plans(&[&points], &faults, 2, seed);
+    let lengths: Vec<usize> = plans(0).iter().map(|(_, plan)| plan.moves.len()).collect();
+    assert_eq!(lengths, [vec![1; 6], vec![2; 12]].concat());
+    let pairs = plans(0).split_off(6);
+    assert!(
+        pairs
+            .iter()
+            .all(|(_, plan)| plan.moves[0].1.at.nth < plan.moves[1].1.at.nth)
+    );
+    assert_eq!(plans(0), plans(0));
+    assert_ne!(plans(0), plans(1), "the order of pairs depends on the seed");
+}
+
+#[test]
+fn a_smaller_plan_lacks_one_move() {
+    let (one, other) = ((0, a_move(MoveFault::Rival)), (1, a_move(MoveFault::LoseAnswer)));
+    let smaller = space::smaller(&[one.clone(), other.clone()]);
+    assert_eq!(smaller, [vec![other], vec![one.clone()]]);
+    assert!(space::smaller(&[one]).is_empty());
+}
+
+/// A run of a plan with one move, in which two copies exist under Directly.
+fn two_copies(happened: bool, fault: MoveFault) -> (Plan, Timeline) {
+    let case = common::case("proposal/deployment-directly.yaml");
+    let mut plan = Plan::of(&case);
+    plan.steps.truncate(0);
+    let moves = Plan::of_actions("moved", 2, [Action::Inject(Fault::Move(a_move(fault)))]);
+    plan.steps = moves.steps;
+    let mut story = Story::in_order().step(0.0, 0);
+    if happened {
+        let it = a_move(fault);
+        story = story.mark(
+            1.0,
+            Mark::Moved {
+                step: 0,
+                text: it.to_string(),
+                member: None,
+                lasts_secs: 0.0,
+            },
+        );
+    }
+    let story = story.copy(2.0, "member1", Change::Added).mark(400.0, Mark::CleanUp);
+    (plan, story.timeline())
+}
+
+#[test]
+fn a_move_that_did_not_happen_leaves_the_run_inconclusive() {
+    for happened in [true, false] {
+        let (plan, timeline) = two_copies(happened, MoveFault::Rival);
+        let verdict = judge::judge(&plan, &timeline);
+        let of_move = verdict
+            .inconclusive
+            .iter()
+            .filter(|it| it.title == "a move did not happen");
+        assert_eq!(of_move.count(), usize::from(!happened), "{:?}", verdict.inconclusive);
+        let shown = oracle::shown(&verdict, &[&a_move(MoveFault::Rival)]);
+        assert_eq!(shown.incomplete, !happened);
+    }
+}
+
+fn finding(invariant: Invariant, requirement: Option<&str>) -> judge::Finding {
+    let (plan, timeline) = two_copies(false, MoveFault::Rival);
+    let mut finding = judge::judge(&plan, &timeline).inconclusive.remove(0);
+    finding.title = judge::invariants::title(invariant);
+    finding.requirements = requirement.map(Into::into).into_iter().collect();
+    finding
+}
+
+#[rstest]
+#[case::an_invariant(Invariant::OneCopyWhileFailing, Some("PRG-03"), MoveFault::CutOff, true)]
+#[case::no_document_demands_it(Invariant::OneCopyWhileFailing, None, MoveFault::CutOff, false)]
+#[case::it_depends_on_time(Invariant::TaskEndsWell, Some("REC-01"), MoveFault::CutOff, false)]
+#[case::it_may_not_have_heard(Invariant::DestinationFits, Some("TNT-01"), MoveFault::HoldWatches, false)]
+#[case::it_has_heard(Invariant::DestinationFits, Some("TNT-01"), MoveFault::CrashAfter, true)]
+fn only_what_holds_under_every_fault_refutes(
+    #[case] invariant: Invariant,
+    #[case] requirement: Option<&str>,
+    #[case] fault: MoveFault,
+    #[case] refutes: bool,
+) {
+    let (plan, timeline) = two_copies(true, fault);
+    let mut verdict = judge::judge(&plan, &timeline);
+    verdict.findings = vec![finding(invariant, requirement)];
+    (verdict.elsewhere, verdict.remarks, verdict.proposed) = Default::default();
+    let shown = oracle::shown(&verdict, &[&a_move(fault)]);
+    assert_eq!(
+        (shown.deviations.len(), shown.leads.len()),
+        (usize::from(refutes), usize::from(!refutes))
+    );
+    assert_eq!(Signature::of(&verdict.findings[0]).invariant(), Some(invariant));
+}
+
+#[test]
+fn findings_of_steps_are_leads() {
+    let (plan, timeline) = two_copies(false, MoveFault::Rival);
+    let mut verdict = judge::judge(&plan, &timeline);
+    verdict.findings = verdict.inconclusive.clone();
+    (verdict.elsewhere, verdict.remarks, verdict.proposed) = Default::default();
+    assert!(oracle::shown(&verdict, &[]).deviations.is_empty());
+}
+
+fn head(seed: u64) -> Head {
+    let cases = [("a".to_owned(), Digest::of_json(&1))].into();
+    Head::new("reference 0.1".to_owned(), "embedded".to_owned(), seed, cases)
+}
+
+fn line(plan: &str, outcome: Outcome) -> Line {
+    Line {
+        plan: plan.to_owned(),
+        case: "a".to_owned(),
+        moves: vec!["at patch 1 of Work on control: lose the answer".to_owned()],
+        outcome,
+        found: Vec::new(),
+    }
+}
+
+#[test]
+fn a_journal_goes_on_with_the_plans_that_have_no_result() {
+    let lines = [line("one", Outcome::Conforms), line("two", Outcome::Broken)];
+    let mut text = serde_json::to_string(&head(1)).unwrap() + "\n";
+    for line in &lines {
+        text += &(serde_json::to_string(line).unwrap() + "\n");
+    }
+    // Killed in the middle of a line.
+    text += &serde_json::to_string(&line("three", Outcome::Lead)).unwrap()[..30];
+    let read = journal::read(&text, &head(1)).unwrap();
+    assert_eq!(read, lines);
+    assert_eq!(journal::done(&read), BTreeSet::from(["one"]));
+}
+
+#[test]
+fn a_journal_of_something_else_is_refused() {
+    let text = serde_json::to_string(&head(1)).unwrap();
+    let of = |text: &str, expected: &Head| journal::read(text, expected).unwrap_err();
+    assert!(matches!(of(&text, &head(2)), JournalError::Other { field: "seed" }));
+    let mut other = head(1);
+    other.cases.insert("b".to_owned(), Digest::of_json(&2));
+    assert!(matches!(
+        of(&text, &other),
+        JournalError::Other { field: "set of cases" }
+    ));
+    assert!(matches!(of("", &head(1)), JournalError::Head(_)));
+    assert!(matches!(
+        of(&json!({"format": 1}).to_string(), &head(1)),
+        JournalError::Head(_)
+    ));
+}
+
+#[rstest]
+#[case::commands("- run: {command: drain}")]
+#[case::stops(
+    "- controller: {stop: {after: created, on: origin, of: {kind: Deployment, name: deploy}}}\n    - controller: start"
+)]
+#[case::moves("- move: {at: {write: Deployment, does: create, on: origin}, do: crashAfter}")]
+fn what_cannot_be_explored_has_a_reason(#[case] step: &str) {
+    let case = read(&format!("{FILE}    {step}\n"));
+    assert_eq!(variant::obstacles(&case).len(), 1);
+    assert_eq!(variant::obstacles(&read(FILE)), BTreeSet::new());
+}
