@@ -1,5 +1,7 @@
 //! The command line.
 
+mod explore;
+
 use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, sync::LazyLock};
 
 use baton_core::event::Shard;
@@ -8,6 +10,8 @@ use clap::{
     error::ErrorKind,
 };
 use clap_complete::Shell;
+
+pub use explore::{Explore, FaultName};
 
 use crate::{
     backend::{self, BackendOptions},
@@ -72,6 +76,11 @@ pub enum Command {
     /// By default the reference controller is tested. Every case gets its own fleet, a control plane and members, in this
     /// process; time there skips ahead whenever nothing is happening.
     Run(Box<Run>),
+    /// Search faults and moments that break what the documents promise
+    ///
+    /// Runs each case again and again, each time with a fault at one of the writes of the implementation: a crash, a lost
+    /// answer, a rival write, late notifications. What breaks an invariant is written as a case, which `baton run` replays.
+    Explore(Box<Explore>),
     /// List the cases, or the requirements and what proves them
     List(List),
     /// Explain a requirement: its text, its source and the cases that prove it

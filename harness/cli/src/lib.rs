@@ -11,6 +11,7 @@
 //! 6. [`run`]: plans each case, carries it out on its own fleet, has the timeline judged and compares [`snapshots`].
 //!    `watchdog` gives a case up that keeps its thread. [`evidence`] keeps timelines and logs, [`pause`] keeps the
 //!    clusters of a failed case, [`interrupt`] is Ctrl-C.
+//!    [`explore`] runs a case again and again, with faults at the writes of the implementation.
 //! 7. The events of the run go to [`output`] (what people see), [`report`] (files). [`signature`] signs
 //!    reports. [`show`] formats tables and errors for all commands, [`terminal`] prints them.
 
@@ -25,6 +26,7 @@ pub mod backend;
 pub mod commands;
 mod descriptors;
 pub mod evidence;
+pub mod explore;
 pub mod files;
 pub mod implementation;
 pub mod interrupt;

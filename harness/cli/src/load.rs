@@ -25,6 +25,7 @@ use baton_core::{
     yaml::{self, Diagnostic, Node},
 };
 use baton_jsonpath::Template;
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
@@ -83,6 +84,52 @@ pub enum LoadError {
     },
 }
 
+/// Calls a function with all that reading cases needs.
+fn with_context<T>(roots: &Roots, catalogue: &Catalogue, read: impl FnOnce(&ReadContext<'_>) -> T) -> T {
+    let fixtures = fixtures_of(roots);
+    let fixture = |name: &str| fixture(roots, name);
+    let check_path = |path: &str| Template::parse(path).map(|_| ()).map_err(|error| error.to_string());
+    let check_admission = |file: &str, text: &str| {
+        let told = |wrong: Vec<RulesError>| wrong.iter().map(|it| error_chain(it)).collect::<Vec<_>>().join("; ");
+        AdmissionRules::parse(file, text).map(|_| ()).map_err(told)
+    };
+    read(&ReadContext {
+        catalogue,
+        fixture: &fixture,
+        fixtures: &fixtures,
+        check_path: &check_path,
+        check_admission: &check_admission,
+        objects: Objects::default(),
+    })
+}
+
+/// The cases of files, and what is wrong with some of these.
+fn read_files(
+    roots: &Roots,
+    files: &[PathBuf],
+    context: &ReadContext<'_>,
+) -> Result<(Vec<Case>, Vec<Diagnostic>), LoadError> {
+    let mut cases = Vec::new();
+    let mut broken = Vec::new();
+    for file in files {
+        let name = roots.name_of(file);
+        let text = match &name {
+            Some(name) if name == files::CATALOGUE => continue,
+            Some(name) => read(roots, name)?,
+            None => files::read(file).map_err(|source| not_read(file, source))?,
+        };
+        match case_file::read(file, area(name.as_deref()), &text, context) {
+            Ok(found) => cases.extend(found),
+            // What is wrong with a list of scenarios is told once, and not for each file that has its scenarios.
+            Err(found) => {
+                let new: Vec<_> = found.into_iter().filter(|it| !broken.contains(it)).collect();
+                broken.extend(new);
+            }
+        }
+    }
+    Ok((cases, broken))
+}
+
 impl Suite {
     /// Reads all cases below `cases/`. What is wrong with some does not keep the others from being read.
     ///
@@ -102,39 +149,7 @@ impl Suite {
     /// If files cannot be read, or the catalogue is wrong.
     pub fn load_files(roots: &Roots, files: &[PathBuf]) -> Result<Self, LoadError> {
         let catalogue = Catalogue::parse(&String::from_utf8_lossy(&read(roots, files::CATALOGUE)?))?;
-        let fixtures = fixtures_of(roots);
-        let fixture = |name: &str| fixture(roots, name);
-        let check_path = |path: &str| Template::parse(path).map(|_| ()).map_err(|error| error.to_string());
-        let check_admission = |file: &str, text: &str| {
-            let told = |wrong: Vec<RulesError>| wrong.iter().map(|it| error_chain(it)).collect::<Vec<_>>().join("; ");
-            AdmissionRules::parse(file, text).map(|_| ()).map_err(told)
-        };
-        let context = ReadContext {
-            catalogue: &catalogue,
-            fixture: &fixture,
-            fixtures: &fixtures,
-            check_path: &check_path,
-            check_admission: &check_admission,
-            objects: Objects::default(),
-        };
-        let mut cases = Vec::new();
-        let mut broken = Vec::new();
-        for file in files {
-            let name = roots.name_of(file);
-            let text = match &name {
-                Some(name) if name == files::CATALOGUE => continue,
-                Some(name) => read(roots, name)?,
-                None => files::read(file).map_err(|source| not_read(file, source))?,
-            };
-            match case_file::read(file, area(name.as_deref()), &text, &context) {
-                Ok(found) => cases.extend(found),
-                // What is wrong with a list of scenarios is told once, and not for each file that has its scenarios.
-                Err(found) => {
-                    let new: Vec<_> = found.into_iter().filter(|it| !broken.contains(it)).collect();
-                    broken.extend(new);
-                }
-            }
-        }
+        let (cases, mut broken) = with_context(roots, &catalogue, |context| read_files(roots, files, context))?;
         let (cases, duplicates) = distinct(cases);
         broken.extend(duplicates);
         Ok(Self {
@@ -143,6 +158,32 @@ impl Suite {
             broken,
             rules: rules(roots)?,
         })
+    }
+
+    /// Reads the cases of a text as if it were this file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text.
+    pub(crate) fn read_text(&self, roots: &Roots, file: &Path, text: &str) -> Result<Vec<Case>, Vec<Diagnostic>> {
+        with_context(roots, &self.catalogue, |context| {
+            case_file::read(file, "", text.as_bytes(), context)
+        })
+    }
+
+    /// The file of a case as a value, with the parameters of its scenario filled in.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no longer valid.
+    pub(crate) fn expanded(&self, roots: &Roots, case: &Case) -> Result<Option<Value>, LoadError> {
+        let text = match roots.name_of(&case.file) {
+            Some(name) => read(roots, &name)?,
+            None => files::read(&case.file).map_err(|source| not_read(&case.file, source))?,
+        };
+        let files = with_context(roots, &self.catalogue, |context| {
+            case_file::expanded(&case.file, &text, context)
+        });
+        let files = files.map_err(LoadError::Cases)?;
+        Ok(files.into_iter().find(|(id, _)| *id == case.id).map(|(_, root)| root))
     }
 
     /// Reads the cases that are asked for: by name, by the name of their file without its ending (unless a case has

@@ -19,8 +19,8 @@ use baton_core::{
 };
 use jiff::Timestamp;
 
-pub(crate) use self::case::planned;
 pub use self::case::{Ran, execute, run_case, unsupported};
+pub(crate) use self::case::{execute_with, planned};
 use self::side_by_side::{Confirmed, Layout, Weight};
 
 /// The start of a run of these cases.

@@ -168,7 +168,7 @@ fn other_shells_ask_for_the_names_of_cases_too() {
         assert!(script.contains("baton list --names"), "{script}");
     }
     let (_, script, _) = baton(&root(), &["completions", "zsh"]);
-    assert_eq!(script.matches(":_baton_cases' \\\n").count(), 3, "{script}");
+    assert_eq!(script.matches(":_baton_cases' \\\n").count(), 4, "{script}");
 }
 
 #[test]

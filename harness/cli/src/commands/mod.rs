@@ -4,6 +4,7 @@
 
 mod case;
 mod completions;
+mod explore;
 mod jsonpath;
 mod judge;
 mod record;
@@ -83,6 +84,12 @@ fn carry_out(cli: &Cli) -> Exit {
         Command::Run(arguments) => match Suite::load(&roots) {
             Ok(all) => with_suite(all.chosen(&roots, &arguments.cases), |suite| {
                 run::run(suite, &all, &roots, arguments)
+            }),
+            Err(error) => not_loaded(&error),
+        },
+        Command::Explore(arguments) => match Suite::load(&roots) {
+            Ok(all) => with_suite(all.chosen(&roots, &arguments.cases), |suite| {
+                explore::explore(suite, &all, &roots, arguments)
             }),
             Err(error) => not_loaded(&error),
         },

@@ -380,7 +380,11 @@ fn random_seed() -> u64 {
 }
 
 /// With the target that a file describes.
-fn described(spec: TargetSpec, settings: Settings, all: &Suite) -> Result<(Settings, Option<Preflight>), Exit> {
+pub(super) fn described(
+    spec: TargetSpec,
+    settings: Settings,
+    all: &Suite,
+) -> Result<(Settings, Option<Preflight>), Exit> {
     let preflight = Preflight::of(&spec, &all.catalogue).map_err(|error| bad_input(&error, ""))?;
     let target = Described::new(spec).map_err(|error| {
         let told = bad_input(&error, error.help());

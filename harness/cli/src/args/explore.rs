@@ -1,0 +1,73 @@
+//! Options of `explore`.
+
+use std::{fmt, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
+
+use baton_core::{case::model::MoveFault, event::Shard, yaml::decode::parse_duration};
+use clap::Args;
+
+/// Options of `explore`.
+#[derive(Debug, Args)]
+pub struct Explore {
+    /// Cases, by name, file or folder
+    #[arg(required_unless_present = "label")]
+    pub cases: Vec<String>,
+    /// Only cases with this label, such as tier=smoke, or tier for any value; repeatable
+    #[arg(long, value_name = "KEY[=VALUE]")]
+    pub label: Vec<String>,
+    /// Explore the implementation that this target file describes [default: the built-in reference controller]
+    #[arg(long, value_name = "FILE")]
+    pub target: Option<PathBuf>,
+    /// Run at most N plans
+    #[arg(long, value_name = "N")]
+    pub plans: Option<usize>,
+    /// Start no further plan after this time, such as 60s
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub budget: Option<Duration>,
+    /// Number of faults of a plan: 1, or 2 for pairs after all single faults
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub depth: u8,
+    /// The faults to try, separated by commas
+    #[arg(long, value_name = "FAULT", value_delimiter = ',', default_values_t = MoveFault::ALL.map(FaultName))]
+    pub moves: Vec<FaultName>,
+    /// Only one part of the plans, such as 2/4 for the second of four
+    #[arg(long, value_name = "PART/OF")]
+    pub shard: Option<Shard>,
+    /// Run N plans at once [default: one per processor]
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Random seed of all runs
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Write the journal and the findings to DIR [default: a new folder next to the timelines of runs]
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    pub out: Option<PathBuf>,
+    /// Continue the exploration whose journal is in DIR
+    #[arg(long, value_name = "DIR")]
+    pub resume: Option<PathBuf>,
+}
+
+/// A fault by the name that case files use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FaultName(pub MoveFault);
+
+impl fmt::Display for FaultName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+impl FromStr for FaultName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = MoveFault::ALL.into_iter().find(|it| it.name() == text);
+        found.map(Self).ok_or_else(|| {
+            let names = MoveFault::ALL.map(MoveFault::name);
+            format!("expected one of {}", names.join(", "))
+        })
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "expected a time such as 60s or 5m".to_owned())
+}

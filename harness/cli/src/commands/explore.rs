@@ -1,0 +1,96 @@
+//! `baton explore`.
+
+use std::{num::NonZeroUsize, path::PathBuf};
+
+use super::{Exit, bad_input, not_loaded, wrong_rules};
+use crate::{
+    args, evidence,
+    explore::{self, Wanted, folder::Folder},
+    files::Roots,
+    interrupt::Interrupt,
+    load::{self, Suite},
+    select,
+    settings::Settings,
+    terminal::{errln, outln},
+};
+
+/// Explores the cases of a suite as the arguments say.
+pub(super) fn explore(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Explore) -> Exit {
+    let selection = args::Selection {
+        label: arguments.label.clone(),
+        ..args::Selection::default()
+    };
+    let selected = match select::select(suite.cases, &suite.catalogue, &selection, None) {
+        Ok(selected) => selected,
+        Err(error) => return bad_input(&error, error.help()),
+    };
+    let settings = match settings(all, roots, arguments) {
+        Ok(settings) => settings,
+        Err(exit) => return exit,
+    };
+    let wanted = wanted(arguments, &settings);
+    let (path, resume) = match (&arguments.resume, &arguments.out) {
+        (Some(resume), _) => (resume.clone(), true),
+        (None, Some(out)) => (out.clone(), false),
+        (None, None) => (default_folder(), false),
+    };
+    let mut folder = Folder::new(path, resume);
+    let explored = match explore::explore(all, &selected.cases, roots, &settings, &wanted, &mut folder) {
+        Ok(explored) => explored,
+        Err(error) => {
+            let exit = bad_input(&error, error.help());
+            return if error.is_input() { exit } else { Exit::Broken };
+        }
+    };
+    outln!("journal    {}", folder.path().join("journal.jsonl").display());
+    if settings.interrupt.is_asked() {
+        outln!("interrupted; --resume {} continues", folder.path().display());
+        return Exit::Interrupted;
+    }
+    let broken = explored.plans.get("broken").copied().unwrap_or_default();
+    if explored.deviations > 0 {
+        Exit::Deviates
+    } else if broken > 0 || explored.not_explored == selected.cases.len() {
+        Exit::Broken
+    } else {
+        Exit::Conforms
+    }
+}
+
+/// The settings of all runs: the implementation, its backend, and the seed.
+fn settings(all: &Suite, roots: &Roots, arguments: &args::Explore) -> Result<Settings, Exit> {
+    let spec = arguments.target.as_ref().map(|file| load::target(roots, file, all));
+    let spec = spec.transpose().map_err(|error| not_loaded(&error))?;
+    let interrupt = Interrupt::listen().map_err(|error| {
+        errln!("error: cannot handle signals: {error}");
+        Exit::Broken
+    })?;
+    let rules = all.rules.as_ref().map_err(|wrong| wrong_rules(wrong))?.clone();
+    let settings = Settings {
+        rules,
+        interrupt,
+        seed: arguments.seed,
+        ..Settings::new(roots.clone())
+    };
+    match spec {
+        None => Ok(settings.asking(&all.catalogue)),
+        Some(spec) => super::run::described(spec, settings, all).map(|(settings, _)| settings),
+    }
+}
+
+fn wanted(arguments: &args::Explore, settings: &Settings) -> Wanted {
+    let jobs = arguments.jobs.map_or(settings.jobs, usize::from);
+    Wanted {
+        plans: arguments.plans,
+        budget: arguments.budget,
+        depth: usize::from(arguments.depth),
+        faults: arguments.moves.iter().map(|it| it.0).collect(),
+        shard: arguments.shard.map_or((1, 1), |shard| (shard.number, shard.of)),
+        jobs: jobs.try_into().unwrap_or(NonZeroUsize::MIN),
+    }
+}
+
+/// A new folder next to the timelines of runs.
+fn default_folder() -> PathBuf {
+    evidence::folder_of_run().join("explored")
+}

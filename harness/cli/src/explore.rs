@@ -1,0 +1,216 @@
+//! Explores cases: finds the writes of the implementation, runs the cases again with faults at them, and writes what breaks
+//! as cases. `runs`: a case with and without faults; `search`: all plans; `folder`: journal and findings. The search space
+//! and the oracle are in [`baton_core::explore`].
+
+pub mod folder;
+mod runs;
+mod search;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroUsize,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use baton_core::{
+    case::model::{Case, MoveFault},
+    digest::Digest,
+    explore::journal::{Head, Line, Outcome},
+    names::CaseId,
+};
+
+use self::{
+    folder::{Folder, FolderError},
+    runs::{Explorable, Runs},
+    search::Search,
+};
+use crate::{
+    files::Roots,
+    load::Suite,
+    settings::Settings,
+    show::count,
+    terminal::{errln, outln},
+};
+
+/// Options of an exploration.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Largest number of plans; `None` for all of the depth.
+    pub plans: Option<usize>,
+    /// Starts no further plan after this time.
+    pub budget: Option<Duration>,
+    /// Number of moves of a plan: 1 or 2.
+    pub depth: usize,
+    /// Faults that are tried.
+    pub faults: Vec<MoveFault>,
+    /// Part of the plans: the first of so many, counted from 1.
+    pub shard: (usize, usize),
+    /// Number of plans that run at once.
+    pub jobs: NonZeroUsize,
+}
+
+/// Result of an exploration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Explored {
+    /// Number of plans with each outcome, also those that the journal had.
+    pub plans: BTreeMap<&'static str, usize>,
+    /// Plans that were run now.
+    pub run: usize,
+    /// Plans that were left out because the time or the number of plans was used up.
+    pub left: usize,
+    /// Plans that refute the implementation.
+    pub deviations: usize,
+    /// Cases that could not be explored.
+    pub not_explored: usize,
+    /// Classes of writes with a fault that were tried and happened.
+    pub tried: BTreeSet<(String, MoveFault)>,
+    /// Classes of writes with a fault, of all cases.
+    pub known: BTreeSet<(String, MoveFault)>,
+    /// Moves that did not happen.
+    pub not_happened: Vec<String>,
+}
+
+impl Explored {
+    fn count(&mut self, line: &Line) {
+        let word = match line.outcome {
+            Outcome::Conforms => "conform",
+            Outcome::Deviates => "deviate",
+            Outcome::Lead => "have leads",
+            Outcome::NotHappened => "did not happen",
+            Outcome::Broken => "broken",
+        };
+        *self.plans.entry(word).or_default() += 1;
+        self.deviations += usize::from(line.outcome == Outcome::Deviates);
+        if line.outcome == Outcome::NotHappened {
+            self.not_happened
+                .push(format!("{}: {}", line.case, line.moves.join("; ")));
+        }
+    }
+
+    /// The last lines of an exploration.
+    fn print(&self, began: Instant) {
+        let plans: Vec<String> = self
+            .plans
+            .iter()
+            .map(|(word, number)| format!("{number} {word}"))
+            .collect();
+        let plans = if plans.is_empty() {
+            "none".to_owned()
+        } else {
+            plans.join(", ")
+        };
+        outln!(
+            "plans      {plans}; {} run now in {:.1} s",
+            self.run,
+            began.elapsed().as_secs_f64()
+        );
+        outln!(
+            "coverage   {} of {} pairs of a class of writes and a fault",
+            self.tried.len(),
+            self.known.len()
+        );
+        if self.left > 0 {
+            outln!("not run    {}", count(self.left, "plan"));
+        }
+        if !self.not_happened.is_empty() {
+            outln!(
+                "           {} did not happen: the write did not come, or its object was not there",
+                count(self.not_happened.len(), "plan")
+            );
+        }
+    }
+}
+
+/// Explores cases. Results are printed and written to the folder.
+///
+/// # Errors
+/// [`FolderError`] if the journal cannot be continued or written.
+pub fn explore(
+    suite: &Suite,
+    cases: &[Case],
+    roots: &Roots,
+    settings: &Settings,
+    wanted: &Wanted,
+    folder: &mut Folder,
+) -> Result<Explored, FolderError> {
+    let began = Instant::now();
+    let deadline = wanted.budget.and_then(|budget| began.checked_add(budget));
+    let implementation = settings.target.implementation();
+    let target = [Some(implementation.name), implementation.version]
+        .into_iter()
+        .flatten();
+    let head = Head::new(
+        target.collect::<Vec<_>>().join(" "),
+        settings.backend.name().to_owned(),
+        settings.seed,
+        cases
+            .iter()
+            .map(|case| (case.id.to_string(), Digest::of_case(case)))
+            .collect(),
+    );
+    folder.begin(&head)?;
+    let runs = Runs { suite, roots, settings };
+    let mut explored = Explored::default();
+    let explorable = explorable(runs, cases, wanted.jobs, &mut explored);
+    let points: usize = explorable.iter().map(|it| it.points.len()).sum();
+    let writes: usize = explorable.iter().map(|it| it.writes).sum();
+    outln!(
+        "baseline   {} of {}; {} at {}",
+        explorable.len(),
+        count(cases.len(), "case"),
+        count(writes, "write"),
+        count(points, "moment"),
+    );
+    let search = Search { runs, wanted, deadline };
+    search.explore(&explorable, folder, &mut explored)?;
+    explored.print(began);
+    Ok(explored)
+}
+
+/// The cases that can be explored; warns of the others.
+fn explorable<'a>(
+    runs: Runs<'a>,
+    cases: &'a [Case],
+    jobs: NonZeroUsize,
+    explored: &mut Explored,
+) -> Vec<Explorable<'a>> {
+    let queue = Mutex::new(cases.iter().enumerate());
+    let prepared = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.get() {
+            scope.spawn(|| {
+                while !runs.settings.interrupt.is_asked() {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some((number, case)) = next else { break };
+                    let result = runs.prepare(case);
+                    let mut prepared = prepared.lock().unwrap_or_else(PoisonError::into_inner);
+                    prepared.insert(number, result);
+                }
+            });
+        }
+    });
+    let mut explorable = Vec::new();
+    let mut others: BTreeMap<String, Vec<&CaseId>> = BTreeMap::new();
+    for (number, result) in prepared.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match result {
+            Ok(it) => explorable.push(it),
+            Err(reason) => others.entry(reason).or_default().push(&cases[number].id),
+        }
+    }
+    for (reason, ids) in others {
+        explored.not_explored += ids.len();
+        let named: Vec<&str> = ids.iter().take(NAMED).map(|id| id.as_str()).collect();
+        let more = ids.len().saturating_sub(NAMED);
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        errln!("warning: not explored: {}{more}: {reason}", named.join(", "));
+    }
+    explorable
+}
+
+/// Number of cases that a warning names.
+const NAMED: usize = 3;

@@ -1,0 +1,147 @@
+//! Runs of a case that is explored: without faults, and with the moves of a plan.
+
+use std::{collections::BTreeSet, path::Path};
+
+use baton_cluster::{error_chain::error_chain, fleet::TimeMode, runner::Traffic};
+use baton_core::{
+    case::model::{Case, Move},
+    explore::{
+        TargetWrite,
+        oracle::{self, Shown, Signature},
+        points::{self, Point},
+        variant::{self, Base},
+    },
+    plan::Plan,
+    timeline::Timeline,
+};
+
+use crate::{evidence::Log, files::Roots, load::Suite, run, settings::Settings};
+
+/// Everything that a run needs besides its case.
+#[derive(Clone, Copy)]
+pub(super) struct Runs<'a> {
+    pub(super) suite: &'a Suite,
+    pub(super) roots: &'a Roots,
+    pub(super) settings: &'a Settings,
+}
+
+/// Moves of a plan, each before a step of the file.
+pub(super) type Moves = Vec<(usize, Move)>;
+
+/// A case that can be explored.
+pub(super) struct Explorable<'a> {
+    pub(super) case: &'a Case,
+    pub(super) base: Base,
+    /// Moments of the run without faults.
+    pub(super) points: Vec<Point>,
+    /// Number of writes of the implementation in the run without faults.
+    pub(super) writes: usize,
+    /// What the run without faults shows already.
+    pub(super) known: BTreeSet<Signature>,
+}
+
+/// A run of a variant.
+pub(super) struct VariantRun {
+    pub(super) timeline: Timeline,
+    pub(super) writes: Vec<TargetWrite>,
+    pub(super) shown: Shown,
+    /// Set if something cannot be told.
+    pub(super) inconclusive: bool,
+}
+
+impl VariantRun {
+    fn signatures(&self) -> impl Iterator<Item = Signature> {
+        let all = self.shown.deviations.iter().chain(&self.shown.leads);
+        all.map(Signature::of)
+    }
+}
+
+impl<'a> Runs<'a> {
+    pub(super) fn is_virtual(self) -> bool {
+        self.settings.backend.time_mode() == TimeMode::Virtual
+    }
+
+    /// Runs the case as it is, then twice without its assertions and without moves.
+    ///
+    /// # Errors
+    /// The reason why the case cannot be explored.
+    pub(super) fn prepare(self, case: &'a Case) -> Result<Explorable<'a>, String> {
+        let obstacles: Vec<&str> = variant::obstacles(case).into_iter().collect();
+        if !obstacles.is_empty() {
+            return Err(obstacles.join("; "));
+        }
+        let plan = Plan::of(case).asking(self.settings.asked.clone());
+        let log = Log::new(case);
+        let reasons = run::unsupported(case, &plan, self.settings);
+        if !reasons.is_empty() {
+            return Err(format!("it is not supported: {}", reasons.join("; ")));
+        }
+        let ran = run::execute(case, &plan, self.settings, &log.file, &|_| {})?;
+        if let Some(reason) = &ran.verdict.unsupported {
+            return Err(format!("it is not supported: {reason}"));
+        }
+        if self.is_virtual() && !ran.verdict.conforms() {
+            return Err("it does not conform without faults; `baton run` shows why".to_owned());
+        }
+        let root = self
+            .suite
+            .expanded(self.roots, case)
+            .map_err(|error| error_chain(&error))?;
+        let root = root.ok_or("its file has no such case any more")?;
+        let base = Base::new(case, &root, &ran.timeline, self.is_virtual());
+        let first = self.run(case, &base, &[], "without-faults")?;
+        let again = self.run(case, &base, &[], "without-faults")?;
+        if self.is_virtual() && text(&first.timeline) != text(&again.timeline) {
+            return Err("two runs without faults differ, so that no plan could be repeated".to_owned());
+        }
+        if self.is_virtual()
+            && let Some(finding) = first.shown.deviations.first()
+        {
+            return Err(format!(
+                "it deviates without faults once its assertions are left out: {finding}"
+            ));
+        }
+        Ok(Explorable {
+            case,
+            points: points::points(&base, &first.writes, &first.timeline),
+            writes: first.writes.len(),
+            known: first.signatures().chain(again.signatures()).collect(),
+            base,
+        })
+    }
+
+    /// Runs a variant.
+    pub(super) fn run(
+        self,
+        case: &Case,
+        base: &Base,
+        moves: &[(usize, Move)],
+        name: &str,
+    ) -> Result<VariantRun, String> {
+        let text = base.with(name, moves, None);
+        let read = self.suite.read_text(self.roots, Path::new("explored.yaml"), &text);
+        let variants = read.map_err(|found| {
+            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+            format!("the variant cannot be read: {}", found.join("; "))
+        })?;
+        let variant = variants.first().ok_or("the variant has no case")?;
+        let plan = Plan::of(variant).asking(self.settings.asked.clone());
+        let (log, traffic) = (Log::new(case), Traffic::default());
+        let ran = run::execute_with(variant, &plan, self.settings, &log.file, Some(traffic.clone()), &|_| {})?;
+        let faults: Vec<&Move> = moves.iter().map(|(_, it)| it).collect();
+        Ok(VariantRun {
+            shown: oracle::shown(&ran.verdict, &faults),
+            inconclusive: !ran.verdict.inconclusive.is_empty(),
+            timeline: ran.timeline,
+            writes: traffic.take(),
+        })
+    }
+}
+
+/// A timeline as it is written.
+fn text(timeline: &Timeline) -> Vec<u8> {
+    let mut text = Vec::new();
+    // Writing into memory cannot fail.
+    let _ = timeline.write(&mut text);
+    text
+}

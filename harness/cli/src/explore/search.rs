@@ -1,0 +1,294 @@
+//! The plans of an exploration: runs them, confirms and keeps what they show.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError, mpsc},
+    time::{Duration, Instant},
+};
+
+use baton_core::{
+    explore::{
+        journal::{Line, Outcome},
+        oracle::Signature,
+        space,
+        variant::Title,
+    },
+    judge::Finding,
+    names::RequirementId,
+};
+
+use super::{
+    Explored, Wanted,
+    folder::{Folder, FolderError},
+    runs::{Explorable, Moves, Runs, VariantRun},
+};
+use crate::{
+    show::count,
+    terminal::{errln, outln},
+};
+
+/// Time between two lines about the progress.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// A search through the plans of cases.
+pub(super) struct Search<'a> {
+    pub(super) runs: Runs<'a>,
+    pub(super) wanted: &'a Wanted,
+    pub(super) deadline: Option<Instant>,
+}
+
+/// A plan that is to be run.
+struct Todo<'a> {
+    of: &'a Explorable<'a>,
+    plan: space::Plan,
+    id: String,
+}
+
+/// A plan with its result.
+struct Tried<'a> {
+    of: &'a Explorable<'a>,
+    plan: space::Plan,
+    id: String,
+    run: Result<VariantRun, String>,
+}
+
+/// What earlier plans of this exploration have shown, and is printed already.
+#[derive(Default)]
+struct ShownBefore {
+    deviations: BTreeSet<Signature>,
+    leads: BTreeSet<Signature>,
+}
+
+impl ShownBefore {
+    /// Prints a lead, the first of its kind.
+    fn tell(&mut self, lead: &Finding, tried: &Tried<'_>) {
+        if !self.leads.insert(Signature::of(lead)) {
+            return;
+        }
+        let seen = lead.seen.lines().next().unwrap_or_default();
+        outln!("LEAD       {}: {seen}", lead.title);
+        outln!("           in {}", tried.of.case.id);
+        for (_, it) in &tried.plan.moves {
+            outln!("           {it}");
+        }
+    }
+}
+
+impl Search<'_> {
+    /// Runs the plans of cases, and records each.
+    ///
+    /// # Errors
+    /// [`FolderError`] if the journal or a finding cannot be written.
+    pub(super) fn explore(
+        &self,
+        cases: &[Explorable<'_>],
+        folder: &mut Folder,
+        explored: &mut Explored,
+    ) -> Result<(), FolderError> {
+        let points: Vec<_> = cases.iter().map(|it| it.points.as_slice()).collect();
+        let Wanted { depth, faults, .. } = self.wanted;
+        let plans = space::plans(&points, faults, *depth, self.runs.settings.seed);
+        explored
+            .known
+            .extend(plans.iter().flat_map(|(_, plan)| plan.covers.clone()));
+        let (shard, shards) = self.wanted.shard;
+        let mine = plans.into_iter().enumerate();
+        let mine = mine
+            .filter(|(number, _)| number % shards == shard - 1)
+            .map(|(_, plan)| plan);
+        let mut todo = Vec::new();
+        for (case, plan) in mine {
+            let of = &cases[case];
+            let id = of.base.plan_id(self.runs.settings.seed, &plan.moves);
+            match folder.done(&id) {
+                Some(line) => {
+                    explored.count(line);
+                    explored.tried.extend(plan.covers);
+                }
+                None => todo.push(Todo { of, plan, id }),
+            }
+        }
+        let number = todo.len();
+        let most = self.wanted.plans.unwrap_or(usize::MAX).min(number);
+        todo.truncate(most);
+        let (mut tried, mut shown) = (0, ShownBefore::default());
+        let mut told = Instant::now();
+        self.run_all(todo, |result| {
+            tried += 1;
+            let line = self.judge(&result, &mut shown, folder)?;
+            explored.count(&line);
+            if !matches!(line.outcome, Outcome::NotHappened | Outcome::Broken) {
+                explored.tried.extend(result.plan.covers);
+            }
+            if told.elapsed() >= PROGRESS {
+                told = Instant::now();
+                errln!("{tried} of {} run", count(most, "plan"));
+            }
+            folder.record(&line)
+        })?;
+        explored.run += tried;
+        explored.left += number - tried;
+        Ok(())
+    }
+
+    /// Runs plans, several at once, and passes on each result.
+    fn run_all<'a>(
+        &self,
+        plans: Vec<Todo<'a>>,
+        mut take: impl FnMut(Tried<'a>) -> Result<(), FolderError>,
+    ) -> Result<(), FolderError> {
+        let queue = Mutex::new(plans.into_iter());
+        let (sender, results) = mpsc::channel();
+        std::thread::scope(|scope| {
+            for _ in 0..self.wanted.jobs.get() {
+                let (sender, queue) = (sender.clone(), &queue);
+                scope.spawn(move || {
+                    while !self.is_over() {
+                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                        let Some(Todo { of, plan, id }) = next else { break };
+                        let run = self.runs.run(of.case, &of.base, &plan.moves, &format!("found-{id}"));
+                        // Without a receiver the exploration has failed and ends.
+                        if sender.send(Tried { of, plan, id, run }).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            results.into_iter().try_for_each(&mut take)
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.runs.settings.interrupt.is_asked() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// The line of a plan in the journal. A deviation that is new is confirmed, made smaller, written and printed.
+    fn judge(&self, tried: &Tried<'_>, before: &mut ShownBefore, folder: &Folder) -> Result<Line, FolderError> {
+        let Explorable { case, known, .. } = tried.of;
+        let line = |outcome: Outcome, found: Vec<String>| Line {
+            plan: tried.id.clone(),
+            case: case.id.to_string(),
+            moves: tried.plan.moves.iter().map(|(_, it)| it.to_string()).collect(),
+            outcome,
+            found,
+        };
+        let run = match &tried.run {
+            Ok(run) => run,
+            Err(reason) => return Ok(line(Outcome::Broken, vec![reason.clone()])),
+        };
+        if run.shown.incomplete {
+            return Ok(line(Outcome::NotHappened, Vec::new()));
+        }
+        let listed = |findings: &[Finding]| findings.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let new: Vec<&Finding> = run
+            .shown
+            .deviations
+            .iter()
+            .filter(|finding| {
+                let signature = Signature::of(finding);
+                !known.contains(&signature) && !before.deviations.contains(&signature)
+            })
+            .collect();
+        if new.is_empty() {
+            let is_known = |finding: &Finding| known.contains(&Signature::of(finding));
+            let odd: Vec<Finding> = run.shown.leads.iter().filter(|it| !is_known(it)).cloned().collect();
+            // Another plan has shown it, and its finding is written already.
+            let again = run.shown.deviations.iter().any(|it| !is_known(it));
+            for lead in &odd {
+                before.tell(lead, tried);
+            }
+            return Ok(match (again, odd.is_empty() && !run.inconclusive) {
+                (true, _) => line(Outcome::Deviates, listed(&run.shown.deviations)),
+                (false, true) => line(Outcome::Conforms, Vec::new()),
+                (false, false) => line(Outcome::Lead, listed(&odd)),
+            });
+        }
+        let mut confirmed = Vec::new();
+        for finding in new {
+            let signature = Signature::of(finding);
+            if !before.deviations.insert(signature.clone()) {
+                continue;
+            }
+            let Some((moves, run)) = self.confirmed(tried, &signature) else {
+                before.deviations.remove(&signature);
+                continue;
+            };
+            confirmed.push(finding.clone());
+            self.tell(tried.of, &moves, (finding, &run), folder)?;
+        }
+        Ok(if confirmed.is_empty() {
+            line(Outcome::Lead, vec!["a finding did not come again".to_owned()])
+        } else {
+            line(Outcome::Deviates, listed(&confirmed))
+        })
+    }
+
+    /// The fewest moves that show a finding again, and that run: once more where runs can be repeated exactly, else three
+    /// times of five.
+    fn confirmed(&self, tried: &Tried<'_>, signature: &Signature) -> Option<(Moves, VariantRun)> {
+        let Explorable { case, base, .. } = tried.of;
+        let whole = tried.plan.moves.clone();
+        let candidates = space::smaller(&whole).into_iter().chain([whole]);
+        let (repeats, needed) = if self.runs.is_virtual() { (1, 1) } else { (5, 3) };
+        for moves in candidates {
+            let mut shows = Vec::new();
+            for _ in 0..repeats {
+                let run = self.runs.run(case, base, &moves, &format!("found-{}", tried.id)).ok();
+                let same = |run: &VariantRun| run.shown.deviations.iter().any(|it| Signature::of(it) == *signature);
+                shows.extend(run.filter(same));
+            }
+            if shows.len() >= needed {
+                return shows.pop().map(|run| (moves, run));
+            }
+        }
+        None
+    }
+
+    /// Writes a finding as a case and prints it.
+    fn tell(
+        &self,
+        of: &Explorable<'_>,
+        moves: &Moves,
+        (finding, run): (&Finding, &VariantRun),
+        folder: &Folder,
+    ) -> Result<(), FolderError> {
+        let Some(invariant) = Signature::of(finding).invariant() else {
+            return Ok(());
+        };
+        let Explorable { case, base, .. } = of;
+        let id = base.plan_id(self.runs.settings.seed, moves);
+        let name = format!("found-{id}-{}", invariant.name().to_lowercase());
+        let comment = [
+            format!(
+                "Found by baton explore {} in {}, seed {}:",
+                env!("CARGO_PKG_VERSION"),
+                case.id,
+                self.runs.settings.seed
+            ),
+            format!("expected {}", finding.expected),
+            format!("seen {}", finding.seen),
+        ];
+        let comment = comment.map(|line| line.replace('\n', " "));
+        let requirements = invariant.proves().into_iter();
+        let mut needed = requirements.filter_map(|id| self.runs.suite.catalogue.get(&id));
+        let title = Title {
+            invariant,
+            is_covered: needed.all(|requirement| case.features.contains(&requirement.feature)),
+            comment: &comment,
+        };
+        let file = folder.keep(&name, &base.with(&name, moves, Some(&title)), &run.timeline)?;
+        let ids: Vec<&str> = finding.requirements.iter().map(RequirementId::as_str).collect();
+        outln!("DEVIATES   {} {}: {}", ids.join(", "), invariant.name(), finding.seen);
+        outln!("           in {}", case.id);
+        for (_, it) in moves {
+            outln!("           {it}");
+        }
+        outln!(
+            "           replay: baton run {} --seed {}",
+            file.display(),
+            self.runs.settings.seed
+        );
+        Ok(())
+    }
+}
