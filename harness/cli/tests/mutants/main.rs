@@ -4,7 +4,8 @@
 //! - `fault`: what can be done to the controller's requests and to what it reads; `wire`: where that is done;
 //! - `mutant`: the controller with a fault, as a target; `pieces`: what faults are made of;
 //! - `catalogue`: the mutants, by area;
-//! - `verdict`: which case kills a mutant.
+//! - `verdict`: which case kills a mutant;
+//! - `explored`: mutants that no case kills and that an exploration finds.
 //!
 //! This is a program of its own, so that every `cargo test` shows who was killed by what. Arguments without a dash are
 //! parts of names, to try some mutants alone.
@@ -12,6 +13,7 @@
 #![expect(clippy::print_stdout, reason = "a test's output is for whoever runs it")]
 
 mod catalogue;
+mod explored;
 mod fault;
 mod mutant;
 mod pieces;
@@ -49,7 +51,8 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let trial = Trial::new(suite, Roots::of(&root));
+    let roots = Roots::of(&root);
+    let trial = Trial::new(suite, roots.clone());
     let mutants: Vec<_> = catalogue::all()
         .into_iter()
         .filter(|mutant| wanted(mutant.name))
@@ -78,7 +81,16 @@ fn main() -> ExitCode {
     for failure in &unharmed {
         println!("without a fault: {failure}");
     }
-    if survivors + unbroken.len() + unharmed.len() > 0 {
+    let unfound = explored::all()
+        .into_iter()
+        .filter(|it| wanted(it.mutant.name))
+        .filter(|it| {
+            let found = explored::try_out(&trial, &roots, it);
+            println!("mutant {} ... {}", it.mutant.name, explored::line(it, &found));
+            found.is_err()
+        })
+        .count();
+    if survivors + unbroken.len() + unharmed.len() + unfound > 0 {
         return ExitCode::FAILURE;
     }
     if names.is_empty() {

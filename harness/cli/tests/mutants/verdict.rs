@@ -53,6 +53,11 @@ impl Trial {
         Self { suite, settings, known }
     }
 
+    /// The suite.
+    pub fn suite(&self) -> &Suite {
+        &self.suite
+    }
+
     /// The cases that are about what a mutant breaks and that the controller can be asked: the one that has killed it
     /// before, then those with the fewest requirements, because they are the ones that were written for it.
     fn cases(&self, mutant: &Mutant) -> Vec<&Case> {
