@@ -279,7 +279,12 @@ impl BackendOptions {
         } else {
             None
         };
-        runtime()?.block_on(self.connect(embedded))
+        runtime()?.block_on(async {
+            tokio::select! {
+                external = waiting(self.connect(embedded)) => external,
+                () = needs.interrupt.asked() => Err(BackendError::Boot(BootError::Interrupted)),
+            }
+        })
     }
 
     /// Existing clusters, whose members may be some that this process has made.
@@ -329,6 +334,20 @@ impl BackendOptions {
             }
         }
     }
+}
+
+/// Time after which a message names what the program waits for.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Waits, and says so if it takes long: a credential plugin may wait for a login.
+pub(crate) async fn waiting<T>(connected: impl Future<Output = T>) -> T {
+    let mut connected = std::pin::pin!(connected);
+    tokio::select! {
+        connected = &mut connected => return connected,
+        () = tokio::time::sleep(PATIENCE) => {}
+    }
+    errln!("waiting for the clusters and for the programs that the kubeconfig asks for credentials; Ctrl-C ends it");
+    connected.await
 }
 
 /// Ends a backend.

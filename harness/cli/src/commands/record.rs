@@ -9,8 +9,7 @@ use baton_cluster::{
 };
 
 use super::{Exit, bad_input, up};
-use crate::args;
-use crate::report::file;
+use crate::{args, backend, report::file};
 
 /// Records what happens on clusters until interrupted.
 pub(super) fn run(arguments: &args::Record) -> Exit {
@@ -25,7 +24,8 @@ pub(super) fn run(arguments: &args::Record) -> Exit {
 
 async fn recorded(arguments: &args::Record) -> Exit {
     let path = arguments.output.display();
-    let clusters = match Clusters::of_contexts(&arguments.kubeconfig, &arguments.control, &arguments.members).await {
+    let clusters = Clusters::of_contexts(&arguments.kubeconfig, &arguments.control, &arguments.members);
+    let clusters = match backend::waiting(clusters).await {
         Ok(clusters) => clusters,
         Err(error) => return bad_input(&error, ""),
     };
