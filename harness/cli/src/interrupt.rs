@@ -13,6 +13,21 @@ use tokio_util::sync::CancellationToken;
 /// Exit code of a program that was interrupted.
 const INTERRUPTED: i32 = 130;
 
+/// The signal of a write beyond the limit of `ulimit -f`.
+const SIGXFSZ: i32 = 25;
+
+/// Lets a write beyond the limit of `ulimit -f` fail, so that a message tells of it: without this, the process ends.
+pub fn outlive_size_limit() {
+    let listened = Builder::new_current_thread().enable_all().build().and_then(|runtime| {
+        let _in_runtime = runtime.enter();
+        // A signal that was listened to no longer ends the process, even if no listener is left.
+        signal(SignalKind::from_raw(SIGXFSZ)).map(drop)
+    });
+    if let Err(error) = listened {
+        errln!("warning: signals cannot be received, so a write beyond `ulimit -f` ends the program: {error}");
+    }
+}
+
 /// Whether somebody wants an end.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(CancellationToken);

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use baton::{args::Cli, commands, terminal::Logs};
+use baton::{args::Cli, commands, interrupt, terminal::Logs};
 use mimalloc::MiMalloc;
 use tracing_subscriber::EnvFilter;
 
@@ -19,5 +19,6 @@ fn main() -> ExitCode {
         .with_writer(|| Logs)
         .with_ansi(false)
         .init();
+    interrupt::outlive_size_limit();
     commands::execute(&cli).into()
 }
