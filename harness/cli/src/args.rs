@@ -34,9 +34,9 @@ Start with `baton run`. Write your own case with `baton case new` and inspect it
 )]
 pub struct Cli {
     /// Folder with your own cases/, fixtures/ and snapshots/, added to the built-in suite; replaces it if it has
-    /// cases/requirements.yaml
-    #[arg(long, global = true, value_name = "DIR", default_value = ".", help_heading = "Suite")]
-    pub root: PathBuf,
+    /// cases/requirements.yaml [default: the current folder; the built-in suite alone for `report verify` and `report sign`]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Suite")]
+    pub root: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -163,7 +163,7 @@ pub enum Schema {
     reason = "each is a flag of its own on the command line"
 )]
 pub struct Run {
-    /// Cases, by name, file or folder [default: all]
+    /// Cases, by name, area (proposal), pattern ('queue/*'), file or folder [default: all]
     pub cases: Vec<String>,
     /// Which of them to run
     #[command(flatten)]
@@ -239,7 +239,7 @@ pub enum Profile {
 #[derive(Debug, Args, Default)]
 pub struct Selection {
     /// Only cases whose name or area/name contains PATTERN, or matches it if it has * or ?; repeatable
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub filter: Vec<String>,
     /// Only cases for this requirement, such as REC-01; repeatable
     #[arg(long, value_name = "ID")]
@@ -301,7 +301,8 @@ pub enum Report {
     /// Judge the evidence of a ConformanceReport again
     ///
     /// Checks that every timeline is the one that was reported, that every verdict follows from its timeline, and that
-    /// the report follows from its verdicts. Exit code 1 if one of these does not hold.
+    /// the report follows from its verdicts. Exit code 1 if one of these does not hold. The suite in the program judges,
+    /// whatever files are in the current folder; `--root` uses the suite of a folder instead.
     Verify {
         /// The report and what it was made of
         #[command(flatten)]
@@ -321,6 +322,9 @@ pub enum Report {
         /// The secret key
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
+        /// Also sign a report that does not have all cases of the suite
+        #[arg(long)]
+        partial: bool,
         /// The file whose first line is the password of the key [default: ask for it, if the key has one]
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
@@ -401,7 +405,7 @@ pub enum Report {
 pub struct Evidence {
     /// The ConformanceReport
     pub report: PathBuf,
-    /// Case files in addition to those below cases/
+    /// Case files in addition to those of the suite
     pub cases: Vec<PathBuf>,
     /// The folder with the timelines of the report
     #[arg(long, value_name = "DIR")]

@@ -19,6 +19,8 @@ pub struct Roots {
     folder: PathBuf,
     /// Whether what the folder lacks comes from the program.
     bundled: bool,
+    /// Set if files of the folder replace those of the program.
+    overlaid: bool,
 }
 
 impl Roots {
@@ -28,7 +30,36 @@ impl Roots {
         Self {
             folder: folder.to_owned(),
             bundled: !folder.join(CATALOGUE).is_file(),
+            overlaid: true,
         }
+    }
+
+    /// The suite in the program. No file replaces one of it; files that it does not have are read from the current folder
+    /// when they are named.
+    pub fn built_in() -> Self {
+        Self {
+            folder: PathBuf::from("."),
+            bundled: true,
+            overlaid: false,
+        }
+    }
+
+    /// The names of the files of the suite in the program that the folder replaces with other content.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn replaced(&self) -> io::Result<BTreeSet<String>> {
+        let mut replaced = BTreeSet::new();
+        for folder in ["cases", "fixtures"] {
+            for name in self.own_yaml_below(folder)? {
+                if let Some(built_in) = baton_suite::read(&name)
+                    && read(&self.folder.join(&name))? != built_in
+                {
+                    replaced.insert(name);
+                }
+            }
+        }
+        Ok(replaced)
     }
 
     /// The folder that new cases and snapshots go to.
@@ -50,6 +81,11 @@ impl Roots {
     /// # Errors
     /// If there is none, or it cannot be read.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        if !self.overlaid
+            && let Some(text) = baton_suite::read(name)
+        {
+            return Ok(text.to_vec());
+        }
         match read(&self.folder.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.bundled => {
                 baton_suite::read(name).map(<[u8]>::to_vec).ok_or(error)
@@ -73,6 +109,9 @@ impl Roots {
             let of_folder = |name: &String| Path::new(name).starts_with(folder) && is_yaml(Path::new(name));
             names.extend(baton_suite::paths().filter(of_folder));
         }
+        if !self.overlaid {
+            return Ok(names.into_iter().collect());
+        }
         match yaml_files(&self.folder.join(folder)) {
             Ok(files) => names.extend(files.iter().filter_map(|file| self.name_of(file))),
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.bundled => {}
@@ -86,6 +125,9 @@ impl Roots {
     /// # Errors
     /// If the folder cannot be read.
     pub fn own_yaml_below(&self, folder: &str) -> io::Result<Vec<String>> {
+        if !self.overlaid {
+            return Ok(Vec::new());
+        }
         match yaml_files(&self.folder.join(folder)) {
             Ok(files) => Ok(files.iter().filter_map(|file| self.name_of(file)).collect()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -126,14 +168,47 @@ pub(crate) fn yaml_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Reads a file, or the beginning of one that is refused for its size anyway.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    // A pipe that nobody writes to would never end.
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    let enough = yaml::LARGEST_FILE as u64 + 1;
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(enough).read_to_end(&mut bytes)?;
+    open(path)?
+        .take(yaml::LARGEST_FILE as u64 + 1)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// A report, a timeline or a recording may have so many bytes.
+pub(crate) const LARGEST_EVIDENCE: u64 = 1 << 30;
+
+/// Opens a regular file that is not too large: a pipe without a writer, or a device, would never end.
+pub(crate) fn open(path: &Path) -> io::Result<fs::File> {
+    // Looked at before, because opening a pipe waits for a writer.
+    let regular = |metadata: fs::Metadata| {
+        let refused = |reason: String| Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        match metadata {
+            it if it.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            it if !it.is_file() => refused("not a regular file; copy its content to a file first".to_owned()),
+            it if it.len() > LARGEST_EVIDENCE => refused(format!(
+                "the file has {} bytes; at most {LARGEST_EVIDENCE} are read",
+                it.len()
+            )),
+            _ => Ok(()),
+        }
+    };
+    regular(fs::metadata(path)?)?;
+    let file = fs::File::open(path)?;
+    regular(file.metadata()?)?;
+    Ok(file)
+}
+
+/// Reads the bytes of a report, a timeline or a recording.
+pub(crate) fn read_evidence(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(LARGEST_EVIDENCE).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a file of text.
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_evidence(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 fn is_yaml(path: &Path) -> bool {
@@ -174,6 +249,39 @@ mod tests {
         );
         assert_eq!(roots.read("fixtures/workloads/deploy.yaml").unwrap(), b"other");
         assert!(roots.read("fixtures/workloads/sts.yaml").is_ok());
+    }
+
+    #[test]
+    fn replaced_files_are_named_and_do_not_reach_the_built_in_suite() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = |name: &str, text: &[u8]| {
+            let file = folder.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        let same = "fixtures/workloads/sts.yaml";
+        own("fixtures/workloads/deploy.yaml", b"other");
+        own(same, baton_suite::read(same).unwrap());
+        own("cases/mine/first.yaml", b"mine");
+        let roots = Roots::of(folder.path());
+        assert_eq!(
+            roots.replaced().unwrap(),
+            BTreeSet::from(["fixtures/workloads/deploy.yaml".to_owned()])
+        );
+        let built_in = Roots {
+            folder: folder.path().to_owned(),
+            ..Roots::built_in()
+        };
+        assert_eq!(built_in.replaced().unwrap(), BTreeSet::new());
+        let deploy = "fixtures/workloads/deploy.yaml";
+        assert_eq!(built_in.read(deploy).unwrap(), baton_suite::read(deploy).unwrap());
+        assert_eq!(built_in.read("cases/mine/first.yaml").unwrap(), b"mine");
+        assert!(
+            !built_in
+                .yaml_below("cases")
+                .unwrap()
+                .contains(&"cases/mine/first.yaml".to_owned())
+        );
     }
 
     #[test]

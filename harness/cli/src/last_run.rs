@@ -12,7 +12,7 @@ use baton_core::{event::CaseResult, names::CaseId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{evidence, report::file};
+use crate::{evidence, files, report::file};
 
 const FILE: &str = "last-run.json";
 
@@ -56,7 +56,7 @@ impl LastRun {
     /// [`LastRunError`] if it knows nothing of runs of these cases.
     pub fn read(folder: &Path, cases: &Path) -> Result<Self, LastRunError> {
         let path = folder.join(FILE);
-        let text = fs::read(&path).map_err(|_| LastRunError::None(folder.to_owned()))?;
+        let text = files::read_evidence(&path).map_err(|_| LastRunError::None(folder.to_owned()))?;
         let known: Self = serde_json::from_slice(&text).map_err(|error| LastRunError::Format(path, error))?;
         if known.cases == absolute(cases) {
             Ok(known)

@@ -30,6 +30,7 @@ use thiserror::Error;
 
 use crate::{
     files::{self, Roots},
+    select,
     show::count,
 };
 
@@ -75,7 +76,7 @@ pub enum LoadError {
     #[error("{} in the target", count(.0.len(), "error"))]
     Target(Vec<Diagnostic>),
     /// No case has this name, and no file is there under it.
-    #[error("no case and no file is called `{name}`")]
+    #[error("no case, area or file is called `{name}`")]
     NoSuchCase {
         /// What was asked for.
         name: String,
@@ -101,6 +102,17 @@ fn with_context<T>(roots: &Roots, catalogue: &Catalogue, read: impl FnOnce(&Read
         check_admission: &check_admission,
         objects: Objects::default(),
     })
+}
+
+/// The catalogue of a suite.
+///
+/// # Errors
+/// If it cannot be read, or is wrong.
+pub fn catalogue(roots: &Roots) -> Result<Catalogue, LoadError> {
+    Ok(Catalogue::parse(&String::from_utf8_lossy(&read(
+        roots,
+        files::CATALOGUE,
+    )?))?)
 }
 
 /// The cases of files, and what is wrong with some of these.
@@ -148,7 +160,7 @@ impl Suite {
     /// # Errors
     /// If files cannot be read, or the catalogue is wrong.
     pub fn load_files(roots: &Roots, files: &[PathBuf]) -> Result<Self, LoadError> {
-        let catalogue = Catalogue::parse(&String::from_utf8_lossy(&read(roots, files::CATALOGUE)?))?;
+        let catalogue = catalogue(roots)?;
         let (cases, mut broken) = with_context(roots, &catalogue, |context| read_files(roots, files, context))?;
         let (cases, duplicates) = distinct(cases);
         broken.extend(duplicates);
@@ -209,14 +221,21 @@ impl Suite {
         }
         let Asked { files, names } = Asked::of(wanted)?;
         let mut chosen = Self::load_files(roots, &files)?;
+        let selects = |name: &str, case: &Case| select::is_area_or_glob(name, case);
+        let is_group = |name: &str| !self.knows(name) && self.cases.iter().any(|case| selects(name, case));
+        let (groups, names): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| is_group(name));
         if let Some(name) = names.iter().find(|name| !self.knows(name)) {
             return Err(self.no_such_case(name));
         }
         // A name that is a case's means that case alone, even if it is its file's, too.
         let (cases, stems): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| self.is_case(name));
-        let named =
+        let by_name =
             |file: &Path, id: &CaseId| stems.iter().any(|name| is_stem(file, name)) || cases.contains(&id.as_str());
-        let of_suite = self.cases.iter().filter(|case| named(&case.file, &case.id));
+        let by_group = |case: &Case| groups.iter().any(|name| selects(name, case));
+        let of_suite = self
+            .cases
+            .iter()
+            .filter(|case| by_name(&case.file, &case.id) || by_group(case));
         let of_suite: Vec<Case> = of_suite.cloned().collect();
         // What is asked for twice is run once.
         chosen.cases.retain(|case| {
@@ -224,10 +243,17 @@ impl Suite {
             !of_suite.iter().any(again)
         });
         chosen.cases.splice(..0, of_suite);
-        let is_asked = |it: &&Diagnostic| names.iter().any(|name| has_name(&it.file, name));
+        // A pattern may stand for a case that its file would have.
+        let may_have = |file: &Path, group: &str| {
+            let folder = file.parent().and_then(Path::file_name);
+            folder.is_some_and(|folder| folder == group) || self.cases.iter().all(|case| case.area != group)
+        };
+        let is_asked = |it: &&Diagnostic| {
+            names.iter().any(|name| has_name(&it.file, name)) || groups.iter().any(|group| may_have(&it.file, group))
+        };
         let broken = self.broken.iter().filter(is_asked);
         chosen.broken.splice(..0, broken.cloned());
-        if !names.is_empty() {
+        if !names.is_empty() || !groups.is_empty() {
             let (cases, duplicates) = distinct(std::mem::take(&mut chosen.cases));
             chosen.cases = cases;
             chosen.broken.extend(duplicates);
@@ -260,7 +286,8 @@ impl Suite {
     }
 
     fn no_such_case(&self, name: &str) -> LoadError {
-        let known: Vec<_> = self.cases.iter().map(|case| case.id.as_str()).collect();
+        let areas = self.cases.iter().map(|case| case.area.as_str());
+        let known: Vec<_> = self.cases.iter().map(|case| case.id.as_str()).chain(areas).collect();
         LoadError::NoSuchCase {
             name: name.to_owned(),
             help: suggestion(name, known),

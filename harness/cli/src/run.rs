@@ -205,5 +205,8 @@ pub fn suite_of(cases: &[Case]) -> Suite {
         digest: Digest::of_cases(digests.iter().map(|(name, digest)| (*name, digest))),
         seeds: 1,
         shard: None,
+        whole: None,
+        built_in: None,
+        replaced: BTreeSet::new(),
     }
 }

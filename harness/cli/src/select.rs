@@ -226,6 +226,17 @@ fn what_there_is(cases: &[Case]) -> String {
     )
 }
 
+/// Returns true if a case is in an area, such as `proposal` or `cases/proposal`, or if its name matches a pattern with `*`
+/// or `?`, such as `queue/*`.
+pub(crate) fn is_area_or_glob(name: &str, case: &Case) -> bool {
+    let name = name.strip_prefix("cases/").unwrap_or(name).trim_end_matches('/');
+    if name.contains(['*', '?']) {
+        return matches(name, case.id.as_str()) || matches(name, &format!("{}/{}", case.area, case.id));
+    }
+    let below = case.area.strip_prefix(name);
+    !name.is_empty() && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+}
+
 /// Whether a name fits a pattern: all of it if the pattern has `*` or `?`, otherwise any part of it.
 fn matches(pattern: &str, name: &str) -> bool {
     if !pattern.contains(['*', '?']) {

@@ -1,8 +1,12 @@
 //! What people are shown of cases, requirements and errors.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    time::Duration,
+};
 
-use crate::terminal;
+use crate::{files, terminal};
 use baton_core::{
     case::model::{Action, Case},
     catalogue::{Catalogue, Level, Requirement, Source},
@@ -198,7 +202,7 @@ fn rendered(found: &[Diagnostic], severity: Severity) -> String {
         let message = terminal::line(&diagnostic.message);
         let mut report = MietteDiagnostic::new(message).with_severity(severity);
         report.help = diagnostic.help.as_deref().map(terminal::line);
-        let source = fs::read_to_string(&diagnostic.file).unwrap_or_default();
+        let source = files::read_text(&diagnostic.file).unwrap_or_default();
         let meant = source.get(diagnostic.span.clone()).filter(|it| !it.is_empty());
         let fits = meant.is_some() && lines_around(&source, diagnostic.span.start).all(|it| it.len() <= LONGEST_LINE);
         if let Some(meant) = meant.filter(|_| fits) {
@@ -234,6 +238,29 @@ fn lines_around(text: &str, at: usize) -> impl Iterator<Item = &str> {
 pub fn count(number: usize, of: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
     format!("{number} {of}{s}")
+}
+
+/// Names, the first five of many: `a, b and 3 more`.
+pub(crate) fn some<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    const MOST: usize = 5;
+    let more = names.len().saturating_sub(MOST);
+    let first: Vec<&str> = names.take(MOST).collect();
+    let first = first.join(", ");
+    if more > 0 {
+        format!("{first} and {more} more")
+    } else {
+        first
+    }
+}
+
+/// That files of the user stand in for files of the built-in suite.
+pub(crate) fn replaced(files: &BTreeSet<String>) -> String {
+    let verb = if files.len() == 1 { "replaces" } else { "replace" };
+    format!(
+        "{} {verb} those of the built-in suite: {}",
+        count(files.len(), "file"),
+        some(files.iter().map(String::as_str))
+    )
 }
 
 /// A time, for people.

@@ -102,7 +102,7 @@ impl Password {
         let password = match self {
             Self::None => return Ok(None),
             Self::File(path) => {
-                let text = fs::read_to_string(path).map_err(|source| SignatureError::Read {
+                let text = files::read_text(path).map_err(|source| SignatureError::Read {
                     path: path.clone(),
                     source,
                 })?;

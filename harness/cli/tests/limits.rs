@@ -173,3 +173,98 @@ fn nobody_who_reads_ends_no_command_with_a_panic() {
         assert!(!told.contains("panicked"), "{arguments:?}: {told}");
     }
 }
+
+#[test]
+fn pipes_and_devices_are_refused_and_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (folder, pipe) = (folder.path().to_str().unwrap(), pipe.to_str().unwrap());
+    let output = format!("{folder}/page.html");
+    let record = |file: &'static str| ["record", "--kubeconfig", file, "--control", "a", "--member", "b", "-o"];
+    for file in [pipe, "/dev/zero"] {
+        for command in [
+            vec!["judge", file],
+            vec!["judge", "--recording", file],
+            vec!["report", "verify", file, "--timelines", folder],
+            vec!["report", "summary", file],
+            vec!["report", "html", file, "-o", &output],
+            vec!["jsonpath", "{.a}", file],
+        ] {
+            refused(&command, "not a regular file");
+        }
+    }
+    let recording = format!("{folder}/recording.jsonl");
+    refused(
+        &[&record("/dev/zero")[..], &[&recording]].concat(),
+        "is not a regular file",
+    );
+}
+
+/// A kubeconfig whose only context has this server.
+fn kubeconfig(folder: &Path, server: &str) -> String {
+    let file = folder.join("kubeconfig");
+    let text = format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: a, cluster: {{server: '{server}'}}}}]\n\
+         users: [{{name: a, user: {{token: x}}}}]\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n"
+    );
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn servers_without_a_scheme_or_with_a_password_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (server, words) in [
+        ("127.0.0.1:6443", "write https://HOST:PORT"),
+        ("https://admin:hunter2@127.0.0.1:1", "write them below `users`"),
+    ] {
+        let file = kubeconfig(folder.path(), server);
+        let clusters = ["--kubeconfig", &file, "--control", "a"];
+        let run = [
+            &["run", "deployment-directly", "--backend", "kubeconfig"],
+            &clusters[..],
+        ]
+        .concat();
+        let recording = folder.path().join("recording.jsonl");
+        let record = [
+            &["record", "--member", "a", "-o", recording.to_str().unwrap()],
+            &clusters[..],
+        ]
+        .concat();
+        for command in [run, record] {
+            refused(&command, words);
+            let output = baton(&command);
+            assert!(
+                !String::from_utf8_lossy(&output.stderr).contains("hunter2"),
+                "{command:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_with_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let recording = root().join("fixtures/recordings/origin-held-by-finalizer.jsonl");
+    let script = "ulimit -f 8; exec \"$@\"";
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            script,
+            "sh",
+            env!("CARGO_BIN_EXE_baton"),
+            "report",
+            "html",
+            "--recording",
+        ])
+        .arg(&recording)
+        .arg("-o")
+        .arg(&page)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("page.html cannot be written"), "{told}");
+}

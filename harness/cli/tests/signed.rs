@@ -51,7 +51,7 @@ impl Desk {
     }
 
     fn sign(&self, key: &str) -> (i32, String) {
-        self.of_report("sign", &["--key", &self.path(key)])
+        self.of_report("sign", &["--partial", "--key", &self.path(key)])
     }
 
     fn verify(&self, key: &str) -> (i32, String) {
@@ -86,6 +86,77 @@ impl Desk {
 fn assert_told(came: &(i32, String), code: i32, words: &str) {
     assert_eq!(came.0, code, "{}", came.1);
     assert!(came.1.contains(words), "{words} is not in\n{}", came.1);
+}
+
+#[test]
+fn a_partial_report_is_signed_only_if_that_is_wanted() {
+    let desk = Desk::signed();
+    fs::remove_file(desk.path("report.yaml.minisig")).unwrap();
+    let without = desk.of_report("sign", &["--key", &desk.path("ours.key")]);
+    assert_told(&without, 1, "because it is partial: 2 of ");
+    assert_told(&without, 1, "--partial signs it all the same");
+    assert!(!fs::exists(desk.path("report.yaml.minisig")).unwrap());
+    assert_told(&desk.sign("ours.key"), 0, "report.yaml.minisig");
+}
+
+#[test]
+fn files_beside_a_report_do_not_judge_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run_there = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_baton"));
+        let output = command.current_dir(folder.path()).args(arguments).output().unwrap();
+        let told = [output.stdout, output.stderr].concat();
+        (
+            output.status.code().unwrap(),
+            String::from_utf8_lossy(&told).into_owned(),
+        )
+    };
+    let name = "cases/proposal/deployment-directly.yaml";
+    let weaker = std::str::from_utf8(baton_suite::read(name).unwrap()).unwrap();
+    let weaker = weaker.replacen("title: ", "title: Weaker. ", 1);
+    fs::create_dir_all(folder.path().join("cases/proposal")).unwrap();
+    fs::write(folder.path().join(name), weaker).unwrap();
+    let run = [
+        "run",
+        "deployment-directly",
+        "--timelines",
+        "evidence",
+        "--report",
+        "yaml=report.yaml",
+    ];
+    assert_told(
+        &run_there(&run),
+        0,
+        "1 file replaces those of the built-in suite: cases/proposal/deployment-directly.yaml",
+    );
+    let verify = ["report", "verify", "report.yaml", "--timelines", "evidence"];
+    assert_told(&run_there(&verify), 1, "the case here is not the one that was reported");
+    assert_told(
+        &run_there(&verify),
+        1,
+        "in the run of the report 1 file replaces those of the built-in suite",
+    );
+    let of_folder = [&["--root", "."], &verify[..]].concat();
+    assert_told(
+        &run_there(&of_folder),
+        0,
+        "in this verification 1 file replaces those of the built-in suite",
+    );
+    fs::copy(
+        folder.path().join("evidence/deployment-directly.jsonl"),
+        folder.path().join("evidence/copy.jsonl"),
+    )
+    .unwrap();
+    assert_told(
+        &run_there(&of_folder),
+        0,
+        "the report does not name 1 timeline in evidence: copy.jsonl",
+    );
+    assert_told(
+        &run_there(&["report", "summary", "report.yaml"]),
+        0,
+        "these files were replaced",
+    );
 }
 
 #[test]
@@ -184,7 +255,12 @@ fn a_password_protects_a_key_and_no_key_is_overwritten() {
     assert_told(&desk.keygen("ours", &["--no-password"]), 2, "ours.key is there already");
 
     let key = desk.path("ours.key");
-    let sign = |password: &str| desk.of_report("sign", &["--key", &key, "--password-file", &with(password)]);
+    let sign = |password: &str| {
+        desk.of_report(
+            "sign",
+            &["--partial", "--key", &key, "--password-file", &with(password)],
+        )
+    };
     assert_told(&sign("wrong"), 2, "the password is not that of");
     assert_told(&desk.sign("ours.key"), 2, "--password-file takes it from a file");
     assert_told(&sign("right"), 0, "report.yaml.minisig");

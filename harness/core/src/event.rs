@@ -107,6 +107,15 @@ pub struct Suite {
     /// The part that is run here; none if that is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
+    /// Number of cases in the whole suite that these were chosen from. Older reports do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<usize>,
+    /// Digest of the suite that is built into the program. Older reports do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built_in: Option<String>,
+    /// Files of the built-in suite that files of the user replace.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub replaced: BTreeSet<String>,
 }
 
 fn one() -> u64 {
@@ -128,6 +137,13 @@ pub struct Shard {
     pub of: usize,
 }
 
+impl Shard {
+    /// Returns true if there can be such a part: reports that were edited may name the part 0 of 0.
+    pub fn exists(self) -> bool {
+        (1..=self.of).contains(&self.number)
+    }
+}
+
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.of)
@@ -142,7 +158,7 @@ impl FromStr for Shard {
         let parts = text.split_once('/');
         let shard = parts.and_then(|(number, of)| {
             let (number, of) = (number.parse().ok()?, of.parse().ok()?);
-            (1..=of).contains(&number).then_some(Self { number, of })
+            Some(Self { number, of }).filter(|shard| shard.exists())
         });
         shard.ok_or_else(|| "a part of several is expected, such as 2/4; the first one is 1/4".to_owned())
     }

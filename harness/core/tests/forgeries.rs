@@ -8,6 +8,8 @@
 mod common;
 #[path = "common/reports.rs"]
 mod reports;
+#[path = "forgeries/runs.rs"]
+mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 

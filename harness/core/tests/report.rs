@@ -32,6 +32,39 @@ fn assert_snapshot(name: &str, text: &str) {
     });
 }
 
+/// Two reports, compared, with a case that has another name in the later one.
+#[expect(clippy::unwrap_used, reason = "what fails here fails a test")]
+fn compared(before: &ConformanceReport, after: &ConformanceReport) -> compare::Comparison {
+    let renames = "renames: {deployment-at-once: deployment-directly}\nrequirements: []\n";
+    compare::compare(before, after, &Catalogue::parse(renames).unwrap())
+}
+
+#[test]
+fn cases_that_are_new_gone_or_renamed_are_listed() {
+    let after = report(mixed(), None);
+    let mut before = after.clone();
+    before.cases.retain(|case| case.name != "statefulset-directly".into());
+    let earlier = before
+        .cases
+        .iter_mut()
+        .find(|case| case.name == "deployment-directly".into());
+    earlier.unwrap().name = "deployment-at-once".into();
+    let mut gone = before.cases[0].clone();
+    gone.name = "removed-since".into();
+    before.cases.push(gone);
+    let comparison = compared(&before, &after);
+    assert_eq!(
+        comparison.suite,
+        [
+            "1 case only in the later report: statefulset-directly",
+            "1 case only in the earlier report: removed-since",
+            "1 case renamed: deployment-at-once is now deployment-directly",
+        ]
+    );
+    let moved: Vec<&str> = comparison.other.iter().map(|it| it.what.as_str()).collect();
+    assert!(!moved.contains(&"deployment-at-once"), "{moved:?}");
+}
+
 #[test]
 fn a_report_says_what_was_found_and_is_read_again() {
     let report = report(mixed(), None);
@@ -106,12 +139,12 @@ fn every_event_is_a_line() {
 fn what_became_worse_is_told_apart_from_what_became_better() {
     let before = report(vec![result("deployment-directly", "good")], None);
     let after = report(vec![result("deployment-directly", "label-missing")], None);
-    let comparison = compare::compare(&before, &after);
+    let comparison = compared(&before, &after);
     let worse: Vec<_> = comparison.worse.iter().map(|moved| moved.what.as_str()).collect();
     assert_eq!(worse, ["REC-01", "deployment-directly"]);
-    let back = compare::compare(&after, &before);
+    let back = compared(&after, &before);
     assert_eq!((back.better.len(), back.worse.len()), (2, 0));
-    assert_eq!(compare::compare(&before, &before), compare::Comparison::default());
+    assert_eq!(compared(&before, &before), compare::Comparison::default());
 }
 
 #[test]
@@ -127,12 +160,12 @@ fn a_case_that_is_unsupported_is_better_than_one_that_could_not_be_run() {
         report(vec![unsupported("deployment-directly")], None),
     );
     let moved = |moved: &[compare::Moved]| moved.iter().map(|it| it.what.clone()).collect::<Vec<_>>();
-    let better = compare::compare(&broken, &unsupported);
+    let better = compared(&broken, &unsupported);
     assert!(
         moved(&better.better).contains(&"deployment-directly".to_owned()),
         "{better:?}"
     );
-    let worse = compare::compare(&unsupported, &broken);
+    let worse = compared(&unsupported, &broken);
     assert!(
         moved(&worse.worse).contains(&"deployment-directly".to_owned()),
         "{worse:?}"
@@ -143,7 +176,7 @@ fn a_case_that_is_unsupported_is_better_than_one_that_could_not_be_run() {
 fn what_was_not_asked_for_is_neither_better_nor_worse() {
     let before = report(vec![result("deployment-directly", "good")], None);
     let after = report(Vec::new(), None);
-    let comparison = compare::compare(&before, &after);
+    let comparison = compared(&before, &after);
     assert_eq!((comparison.better.len(), comparison.worse.len()), (0, 0));
     let other: Vec<_> = comparison.other.iter().map(|moved| moved.what.as_str()).collect();
     assert!(
@@ -161,7 +194,7 @@ fn what_was_not_asked_for_is_neither_better_nor_worse() {
     for requirement in &mut silent.requirements {
         requirement.result = RequirementResult::NotShown;
     }
-    let comparison = compare::compare(&before, &silent);
+    let comparison = compared(&before, &silent);
     assert!(
         comparison.worse.iter().any(|moved| moved.what == "REC-01"),
         "{comparison:?}"
@@ -184,7 +217,7 @@ fn shards_become_the_report_of_one_run() {
     assert_eq!(merged, whole);
 
     let missing = merge::merge(std::slice::from_ref(&one)).unwrap_err();
-    assert_eq!(missing.to_string(), "shards are missing: 2/2");
+    assert_eq!(missing.to_string(), "1 of 2 shards are missing: 2/2");
     assert_eq!(merge::merge(&[whole]).unwrap_err(), MergeError::NotAShard);
     let mut of_another = two;
     "another".clone_into(&mut of_another.implementation.name);
@@ -275,7 +308,7 @@ fn an_entry_that_no_case_breaks_is_outdated() {
     let entries = known().len();
     assert!(entries > 1);
     assert_eq!(junit.matches("baseline.outdated").count(), entries * suites, "{junit}");
-    let comparison = compare::compare(&report_with(&known(), mixed(), None), &report);
+    let comparison = compared(&report_with(&known(), mixed(), None), &report);
     assert_eq!(comparison.notes.len(), entries, "{:?}", comparison.notes);
     // A report that keeps silent about it.
     let mut silent = report.clone();
@@ -323,7 +356,7 @@ fn shards_judge_the_baseline_together() {
 fn what_becomes_known_is_neither_better_nor_worse() {
     let before = report(mixed(), None);
     let after = report_with(&known(), mixed(), None);
-    let comparison = compare::compare(&before, &after);
+    let comparison = compared(&before, &after);
     assert_eq!((comparison.better.len(), comparison.worse.len()), (0, 0));
     let other: Vec<_> = comparison.other.iter().map(|moved| moved.what.as_str()).collect();
     assert_eq!(other, ["REC-01", "statefulset-directly"]);
@@ -452,7 +485,7 @@ fn a_comparison_tells_new_gone_and_spread_defects_also_known_ones() {
         .collect();
     let told = |before: Vec<CaseResult>, after: Vec<CaseResult>| {
         let before = report_with(&everywhere, before, None);
-        let comparison = compare::compare(&before, &report_with(&everywhere, after, None));
+        let comparison = compared(&before, &report_with(&everywhere, after, None));
         let of_rec_01 = comparison
             .defects
             .iter()

@@ -55,6 +55,46 @@ fn all_targets_of_the_repository_are_right() {
     for name in names {
         let target = of_the_repository(&name);
         assert_eq!(format!("{}.yaml", target.name), name);
+        assert_eq!(target.warnings, [], "{name}");
+    }
+}
+
+#[test]
+fn cases_that_were_renamed_or_removed_are_warnings_in_a_baseline() {
+    let file = common::root().join("fixtures/targets/karmada.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let all: BTreeSet<CaseId> = common::all().iter().map(|case| case.id.clone()).collect();
+    let entries = "
+    - {requirement: REC-01, difference: never, reason: x, cases: [grace-period-beside-never, removed-since]}
+    - {requirement: REC-02, difference: never, reason: x, cases: [removed-since]}
+";
+    let text = format!("{}\n  baseline:{entries}", text.trim_end());
+    let target = read_beside(&file, text.as_bytes(), &all).unwrap_or_else(|found| panic!("{}", common::lines(&found)));
+    let told = common::lines(&target.warnings);
+    assert!(
+        told.contains("the case `grace-period-beside-never` is now called `grace-period-with-never`"),
+        "{told}"
+    );
+    assert_eq!(
+        told.matches("the suite has no case `removed-since`").count(),
+        2,
+        "{told}"
+    );
+    // An entry whose cases are all gone must not become one for all cases.
+    let [entry] = target.baseline.entries.as_slice() else {
+        panic!("{:?}", target.baseline.entries)
+    };
+    assert_eq!(entry.cases, BTreeSet::from([CaseId::new("grace-period-with-never")]));
+}
+
+#[test]
+fn each_rename_leads_to_a_case_and_hides_none() {
+    let catalogue = fs::read_to_string(common::root().join("cases/requirements.yaml")).unwrap();
+    let catalogue = Catalogue::parse(&catalogue).unwrap();
+    let all: BTreeSet<CaseId> = common::all().iter().map(|case| case.id.clone()).collect();
+    for (earlier, present) in catalogue.renames() {
+        assert!(all.contains(present), "{earlier}: there is no case {present}");
+        assert!(!all.contains(earlier), "{earlier} is still the name of a case");
     }
 }
 

@@ -1,17 +1,19 @@
 //! `baton jsonpath`: what a path makes of a status.
 
 use std::{
-    fs,
-    io::{self, IsTerminal as _},
+    io::{self, IsTerminal as _, Read as _},
     path::Path,
 };
 
-use baton_core::yaml::plain;
+use baton_core::yaml::{self, plain};
 use baton_jsonpath::{EvaluateError, EvaluateErrorKind, Template};
 use serde_json::Value;
 
 use super::{Exit, bad_input};
-use crate::terminal::{errln, outln};
+use crate::{
+    files,
+    terminal::{errln, outln},
+};
 
 /// Prints the text on standard output, or the error on standard error.
 pub fn jsonpath(path: &str, file: &Path) -> Exit {
@@ -40,12 +42,22 @@ pub fn jsonpath(path: &str, file: &Path) -> Exit {
 
 fn read(file: &Path) -> io::Result<String> {
     if file != Path::new("-") {
-        return fs::read_to_string(file);
+        return files::read_text(file);
     }
     if io::stdin().is_terminal() {
         errln!("reading the status from standard input; press Ctrl-D to end it");
     }
-    io::read_to_string(io::stdin())
+    let mut text = String::new();
+    // What never ends must not fill the memory.
+    io::stdin()
+        .lock()
+        .take(yaml::LARGEST_FILE as u64 + 1)
+        .read_to_string(&mut text)?;
+    if text.len() > yaml::LARGEST_FILE {
+        let reason = format!("standard input has more than {} bytes", yaml::LARGEST_FILE);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+    }
+    Ok(text)
 }
 
 fn help(error: &EvaluateError, status: &Value) -> String {

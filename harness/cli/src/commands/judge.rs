@@ -1,7 +1,7 @@
 //! `baton judge`.
 
 use crate::terminal::{errln, out, outln};
-use std::{fs, io::BufReader, path::Path};
+use std::{io::BufReader, path::Path};
 
 use baton_cluster::error_chain::error_chain;
 use baton_core::{
@@ -19,7 +19,7 @@ use baton_core::{
 use super::{Exit, not_loaded, with_suite};
 use crate::{
     args,
-    files::Roots,
+    files::{self, Roots},
     load::{self, LoadError, Suite},
     output, show,
     snapshots::{self, Stored},
@@ -213,5 +213,5 @@ fn report(findings: &[Finding], inconclusive: &[Finding], timeline: &Timeline) -
 }
 
 fn read_timeline(file: &Path) -> Result<Timeline, TimelineError> {
-    Timeline::read(BufReader::new(fs::File::open(file)?))
+    Timeline::read(BufReader::new(files::open(file)?))
 }

@@ -13,7 +13,7 @@ mod run;
 mod up;
 
 use crate::terminal::{err, errln, out, outln};
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use baton_cluster::{error_chain::error_chain, simulator::shapes};
 use baton_core::{names::RequirementId, plan::Plan, schema, yaml::Diagnostic};
@@ -79,7 +79,7 @@ pub fn execute(cli: &Cli) -> Exit {
 }
 
 fn carry_out(cli: &Cli) -> Exit {
-    let roots = Roots::of(&cli.root);
+    let roots = Roots::of(cli.root.as_deref().unwrap_or(Path::new(".")));
     match &cli.command {
         Command::Run(arguments) => match Suite::load(&roots) {
             Ok(all) => with_suite(all.chosen(&roots, &arguments.cases), |suite| {
@@ -132,6 +132,8 @@ fn carry_out(cli: &Cli) -> Exit {
         }),
         Command::Record(arguments) => record::run(arguments),
         Command::Judge(arguments) => judge::judge(&roots, arguments),
+        // Files next to a report do not judge it, unless `--root` names their folder.
+        Command::Report(arguments) if cli.root.is_none() => report::report(&Roots::built_in(), arguments),
         Command::Report(arguments) => report::report(&roots, arguments),
         Command::Up(arguments) => up::up(arguments),
         Command::Jsonpath { path, file } => jsonpath::jsonpath(path, file),

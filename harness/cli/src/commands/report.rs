@@ -25,10 +25,11 @@ use baton_core::{
 };
 use thiserror::Error;
 
-use super::{Exit, bad_input, with_suite};
+use super::{Exit, bad_input, not_loaded, with_suite};
 use crate::{
     args,
-    files::Roots,
+    files::{self, Roots},
+    load,
     report::{
         file, matrix,
         page::{self, TimelineViews},
@@ -84,8 +85,9 @@ pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
         args::Report::Sign {
             evidence,
             key,
+            partial,
             password_file,
-        } => verify::sign(roots, evidence, key, password_file.as_deref()),
+        } => verify::sign(roots, evidence, key, *partial, password_file.as_deref()),
         args::Report::Keygen {
             name,
             no_password,
@@ -93,7 +95,7 @@ pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
         } => verify::keygen(name, *no_password, password_file.as_deref()),
         args::Report::Baseline { report, remarks } => print_baseline(report, *remarks),
         args::Report::Matrix { reports, output } => write_matrix(reports, output),
-        args::Report::Compare { before, after } => compare_reports(before, after),
+        args::Report::Compare { before, after } => compare_reports(roots, before, after),
         args::Report::Junit { report, output } => {
             read_report(report).and_then(|report| write(output, &junit::xml(&report)?))
         }
@@ -111,7 +113,7 @@ fn read_report(path: &Path) -> Result<ConformanceReport, InputError> {
 }
 
 fn read_text(path: &Path) -> Result<String, InputError> {
-    fs::read_to_string(path).map_err(|source| InputError::Io {
+    files::read_text(path).map_err(|source| InputError::Io {
         path: path.to_owned(),
         source,
     })
@@ -126,7 +128,7 @@ fn parse_report(path: &Path, text: &str) -> Result<ConformanceReport, InputError
 
 fn read_timeline(path: &Path) -> Result<Timeline, InputError> {
     let path = path.to_owned();
-    match fs::File::open(&path).map(|file| Timeline::read(BufReader::new(file))) {
+    match files::open(&path).map(|file| Timeline::read(BufReader::new(file))) {
         Ok(Ok(timeline)) => Ok(timeline),
         Ok(Err(source)) => Err(InputError::Timeline { path, source }),
         Err(source) => Err(InputError::Io { path, source }),
@@ -190,10 +192,18 @@ fn write_matrix(reports: &[PathBuf], output: &Path) -> Result<Exit, InputError> 
     Ok(Exit::Conforms)
 }
 
-fn compare_reports(before: &Path, after: &Path) -> Result<Exit, InputError> {
-    let comparison = compare::compare(&read_report(before)?, &read_report(after)?);
+fn compare_reports(roots: &Roots, before: &Path, after: &Path) -> Result<Exit, InputError> {
+    let (before, after) = (read_report(before)?, read_report(after)?);
+    let catalogue = match load::catalogue(roots) {
+        Ok(catalogue) => catalogue,
+        Err(error) => return Ok(not_loaded(&error)),
+    };
+    let comparison = compare::compare(&before, &after, &catalogue);
     for note in &comparison.notes {
         outln!("note: {note}");
+    }
+    for line in &comparison.suite {
+        outln!("suite: {line}");
     }
     for defect in &comparison.defects {
         let word = match defect.direction {
@@ -231,5 +241,9 @@ fn compare_reports(before: &Path, after: &Path) -> Result<Exit, InputError> {
 fn merge_reports(reports: &[PathBuf], output: &Path) -> Result<Exit, InputError> {
     let reports: Vec<ConformanceReport> = reports.iter().map(|path| read_report(path)).collect::<Result<_, _>>()?;
     let merged = merge::merge(&reports)?;
+    if let Some(words) = merged.partly() {
+        outln!("{words}");
+    }
+    outln!("note: merging does not check the evidence; `baton report verify` does");
     write(output, &merged.to_yaml()?)
 }

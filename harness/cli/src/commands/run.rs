@@ -2,6 +2,7 @@
 
 use crate::terminal::{err, errln, outln};
 use std::{
+    collections::BTreeSet,
     hash::{BuildHasher as _, Hasher as _, RandomState},
     num::NonZeroUsize,
     path::Path,
@@ -31,7 +32,7 @@ use crate::{
     interrupt::Interrupt,
     last_run::LastRun,
     lint,
-    load::{self, Suite},
+    load::{self, LoadError, Suite},
     output::Output,
     preflight::{self, Preflight},
     provision::BootError,
@@ -52,6 +53,10 @@ pub(super) fn run(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Ru
         Ok(spec) => spec,
         Err(error) => return not_loaded(&error),
     };
+    err!(
+        "{}",
+        show::warnings(spec.as_ref().map_or(&[][..], |spec| &spec.warnings))
+    );
     let mut cases = suite.cases;
     let wrong = lint::look(roots, &cases);
     // Another implementation may bring definitions that allow what those of the program do not.
@@ -89,7 +94,7 @@ fn run_right(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Run, sp
         (Ok(before), true) => Some(before.failed()),
         (Err(error), true) => return bad_input(error, "run the cases once without --rerun-failed"),
     };
-    if failed.is_some_and(std::collections::BTreeSet::is_empty) {
+    if failed.is_some_and(BTreeSet::is_empty) {
         outln!("no case failed in the last run");
         return Exit::Conforms;
     }
@@ -327,6 +332,7 @@ fn settings(
         None => default.jobs,
     };
     let chosen: Vec<_> = selected.cases.iter().collect();
+    let suite = provenance_of(roots, selected, all)?;
     let beside_others = sharing::together(&chosen);
     let beside_others = beside_others.iter().filter_map(|number| chosen.get(*number));
     let needs = BackendNeeds {
@@ -350,7 +356,7 @@ fn settings(
         retries: arguments.retries,
         fail_fast: arguments.fail_fast,
         pause_on_failure: arguments.pause_on_failure,
-        part_of: Some(selected.suite.clone()),
+        part_of: Some(suite),
         // Now: the preflight starts the target, which may write files.
         stored: Some(Arc::new(Stored::read(roots, &selected.cases))),
         ..default
@@ -369,6 +375,24 @@ fn settings(
             Ok((settings, preflight.filter(|_| !arguments.no_preflight)))
         }
     }
+}
+
+/// The selected cases with the suite that they come from. Files that replace those of the program are named.
+fn provenance_of(roots: &Roots, selected: &Selected, all: &Suite) -> Result<baton_core::event::Suite, Exit> {
+    let replaced = roots.replaced().map_err(|source| {
+        let path = roots.folder().to_owned();
+        not_loaded(&LoadError::Io { path, source })
+    })?;
+    if !replaced.is_empty() {
+        errln!("note: {}", show::replaced(&replaced));
+    }
+    let names: BTreeSet<_> = all.cases.iter().chain(&selected.cases).map(|case| &case.id).collect();
+    Ok(baton_core::event::Suite {
+        whole: Some(names.len().max(selected.suite.cases)),
+        built_in: Some(baton_suite::DIGEST.to_owned()),
+        replaced,
+        ..selected.suite.clone()
+    })
 }
 
 /// So many cases a processor run at once in real time: they wait most of the time.

@@ -13,7 +13,7 @@ use baton_core::{
 };
 use thiserror::Error;
 
-use crate::evidence;
+use crate::{evidence, files};
 
 /// Name of the journal.
 const JOURNAL: &str = "journal.jsonl";
@@ -97,7 +97,7 @@ impl Folder {
         };
         evidence::create_folder(&self.path).map_err(io("write"))?;
         if self.resume {
-            let text = fs::read_to_string(&path).map_err(io("read"))?;
+            let text = files::read_text(&path).map_err(io("read"))?;
             let lines = journal::read(&text, head).map_err(|source| FolderError::Journal {
                 path: path.clone(),
                 source,

@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::described::TargetFileError;
+use crate::files;
 
 /// The kinds that cases write and look at; Cluster may be served by an aggregated API server.
 const NEEDED: [&str; 5] = [
@@ -34,7 +35,7 @@ pub(super) fn read(place: &Path) -> Result<Vec<Value>, TargetFileError> {
     let mut found: Vec<(PathBuf, Value)> = Vec::new();
     for file in files(place)? {
         let wrong = |reason: String| wrong(&file, reason);
-        let text = fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
+        let text = files::read_text(&file).map_err(|error| wrong(error.to_string()))?;
         for document in plain::documents(&text) {
             let value = document.map_err(|error| wrong(error.to_string()))?;
             if value["kind"] == "CustomResourceDefinition" && value["metadata"]["name"].is_string() {

@@ -1,12 +1,13 @@
 //! Webhook configurations of an implementation, directed to where its webhook listens.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use baton_core::yaml::plain;
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::described::TargetFileError;
+use crate::files;
 
 const KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
@@ -16,7 +17,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<Value>, TargetFileError> {
         file: file.to_owned(),
         reason,
     };
-    let text = fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let text = files::read_text(file).map_err(|error| wrong(error.to_string()))?;
     let mut found = Vec::new();
     for document in plain::documents(&without_places(&text)) {
         let value = document.map_err(|error| wrong(error.to_string()))?;

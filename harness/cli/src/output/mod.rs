@@ -145,6 +145,9 @@ impl Output {
             outln!("{}{known}", show::count(new, "defect"));
         }
         outln!("{}", sum(summary));
+        if let Some(words) = report.partly() {
+            outln!("{words}");
+        }
     }
 
     /// The evidence of the case that shows a defect most clearly.

@@ -427,6 +427,13 @@ fn verdict_of(report: &ConformanceReport) -> VerdictView {
         cases.conforming + cases.with_remarks,
         count(asked, "case")
     ));
+    words.extend(report.partly());
+    if !report.suite.replaced.is_empty() {
+        words.push(format!(
+            "{} of the built-in suite replaced",
+            count(report.suite.replaced.len(), "file")
+        ));
+    }
     words.push(format!("{} shown", count(requirements.shown, "requirement")));
     if requirements.broken > 0 {
         words.push(format!("{} broken", requirements.broken));

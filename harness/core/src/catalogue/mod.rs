@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    names::{DocumentId, Feature, RequirementId},
+    names::{CaseId, DocumentId, Feature, RequirementId},
     spelling::suggestion,
     yaml::plain::{self, YamlError},
 };
@@ -77,6 +77,7 @@ pub struct Catalogue {
     core: BTreeSet<Feature>,
     documents: BTreeMap<DocumentId, Document>,
     requirements: BTreeMap<RequirementId, Requirement>,
+    renames: BTreeMap<CaseId, CaseId>,
 }
 
 /// Errors of an invalid catalogue.
@@ -158,6 +159,8 @@ struct File {
     documents: BTreeMap<DocumentId, Document>,
     #[serde(default)]
     core: BTreeSet<Feature>,
+    #[serde(default)]
+    renames: BTreeMap<CaseId, CaseId>,
     requirements: Vec<Requirement>,
 }
 
@@ -179,6 +182,7 @@ impl Catalogue {
             core: file.core,
             documents: file.documents,
             requirements,
+            renames: file.renames,
         };
         let known = catalogue.features();
         match catalogue.core.iter().find(|feature| !known.contains(feature)) {
@@ -190,6 +194,16 @@ impl Catalogue {
     /// The features of the core profile; all others are extended.
     pub fn core(&self) -> &BTreeSet<Feature> {
         &self.core
+    }
+
+    /// The present name of a case that had another name in an earlier suite.
+    pub fn renamed(&self, earlier: &CaseId) -> Option<&CaseId> {
+        self.renames.get(earlier)
+    }
+
+    /// Earlier names of cases, and their present names.
+    pub fn renames(&self) -> &BTreeMap<CaseId, CaseId> {
+        &self.renames
     }
 
     /// The documents that requirements cite.

@@ -30,6 +30,7 @@ use crate::{
     catalogue::DocumentClaims,
     metrics::Names,
     names::Feature,
+    yaml::Diagnostic,
 };
 
 use serde::{Deserialize, Serialize};
@@ -98,6 +99,8 @@ pub struct TargetSpec {
     pub run: Launch,
     /// `spec.baseline`: the deviations that are known.
     pub baseline: Baseline,
+    /// Mistakes in the file that do not keep the target from being tested, such as a renamed case in the baseline.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// How long a target may take.

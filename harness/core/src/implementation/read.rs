@@ -62,8 +62,12 @@ pub fn read(file: &Path, bytes: &[u8], context: &ReadContext<'_>) -> Result<Targ
         context,
         decoder,
         version,
+        warnings: Vec::new(),
     };
-    let target = reader.target(&root);
+    let target = reader.target(&root).map(|target| TargetSpec {
+        warnings: std::mem::take(&mut reader.warnings),
+        ..target
+    });
     let diagnostics = reader.decoder.into_diagnostics();
     match target {
         Some(target) if diagnostics.is_empty() => Ok(target),
@@ -76,6 +80,8 @@ struct Reader<'a> {
     decoder: Decoder,
     /// Version of the implementation, if it is a semantic version.
     version: Option<Version>,
+    /// Mistakes that do not keep the target from being tested.
+    warnings: Vec<Diagnostic>,
 }
 
 impl Reader<'_> {
@@ -128,6 +134,7 @@ impl Reader<'_> {
             metrics,
             run: run?,
             baseline: baseline.unwrap_or_default(),
+            warnings: Vec::new(),
         })
     }
 
@@ -336,7 +343,11 @@ impl Reader<'_> {
 
     fn known_defect(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<KnownDefect> {
         let fields = self.decoder.shape(node, &shapes::KNOWN_DEFECT)?;
-        let cases = fields.get("cases").map(|node| self.cases(node)).unwrap_or_default();
+        let cases = match fields.get("cases") {
+            // An entry whose cases are all gone must not hold for every case.
+            Some(node) => self.cases(node)?,
+            None => BTreeSet::new(),
+        };
         let requirement = fields
             .get("requirement")
             .and_then(|node| self.requirement(node, features))
@@ -391,19 +402,39 @@ impl Reader<'_> {
         Some(id)
     }
 
-    fn cases(&mut self, node: &Node) -> BTreeSet<CaseId> {
+    /// The cases that an entry names; none if it names some, and the suite has none of them any more.
+    fn cases(&mut self, node: &Node) -> Option<BTreeSet<CaseId>> {
         let mut cases = BTreeSet::new();
-        for (item, text) in self.decoder.texts(node, "a case") {
+        let named = self.decoder.texts(node, "a case");
+        let names_some = !named.is_empty();
+        for (item, text) in named {
             let id = CaseId::new(&text);
             if self.context.cases.contains(&id) {
                 cases.insert(id);
-            } else {
-                let help = self
-                    .decoder
-                    .suggestion(&text, self.context.cases.iter().map(CaseId::as_str));
-                self.decoder.error(item, format!("there is no case `{text}`"), help);
+                continue;
             }
+            let renamed = self.context.catalogue.renamed(&id);
+            let (message, help) = if let Some(new) = renamed.filter(|it| self.context.cases.contains(*it)) {
+                cases.insert(new.clone());
+                (
+                    format!("the case `{text}` is now called `{new}`"),
+                    format!("write `{new}`"),
+                )
+            } else {
+                let known = self.context.cases.iter().map(CaseId::as_str);
+                let help = self.decoder.suggestion(&text, known);
+                let message = format!("the suite has no case `{text}`, so the entry does not hold for it");
+                (message, format!("remove it, or correct its name: {help}"))
+            };
+            self.warnings.push(Diagnostic {
+                file: self.decoder.file().to_owned(),
+                line: item.line,
+                column: item.column,
+                span: item.span.clone(),
+                message,
+                help: Some(help),
+            });
         }
-        cases
+        (!cases.is_empty() || !names_some).then_some(cases)
     }
 }

@@ -6,7 +6,12 @@ use super::{
     defects, described,
     model::{CaseOutcome, CaseReport, ConformanceReport, RequirementResult},
 };
-use crate::{catalogue::Consequence, implementation::baseline::Subject, judge::finding::DifferenceKind, names::CaseId};
+use crate::{
+    catalogue::{Catalogue, Consequence},
+    implementation::baseline::Subject,
+    judge::finding::DifferenceKind,
+    names::CaseId,
+};
 
 /// A requirement or a case whose result is not the same in both reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +59,8 @@ pub enum Direction {
 pub struct Comparison {
     /// Why the results may differ for another reason than the implementation.
     pub notes: Vec<String>,
+    /// Cases that only one of the reports has, and cases with another name.
+    pub suite: Vec<String>,
     /// Defects that are new, gone, or in other cases than before, known or not: worse ones first.
     pub defects: Vec<MovedDefect>,
     /// What became better: requirements, then cases.
@@ -64,16 +71,69 @@ pub struct Comparison {
     pub other: Vec<Moved>,
 }
 
-/// Compares two reports.
-pub fn compare(before: &ConformanceReport, after: &ConformanceReport) -> Comparison {
+/// Compares two reports. The catalogue tells which cases have another name in a later suite.
+pub fn compare(before: &ConformanceReport, after: &ConformanceReport, catalogue: &Catalogue) -> Comparison {
+    let renamed = renamed(before, after, catalogue);
+    let before = &with_present_names(before, &renamed);
     let mut comparison = Comparison {
         notes: notes(before, after),
         defects: moved_defects(before, after),
+        suite: changes_of_suite(before, after, &renamed),
         ..Comparison::default()
     };
     comparison.add(&requirements(before), &requirements(after));
     comparison.add(&cases(before), &cases(after));
     comparison
+}
+
+/// The cases of the earlier report that the later one has under another name.
+fn renamed(before: &ConformanceReport, after: &ConformanceReport, catalogue: &Catalogue) -> BTreeMap<CaseId, CaseId> {
+    let later: BTreeSet<&CaseId> = after.cases.iter().map(|case| &case.name).collect();
+    let gone = before.cases.iter().filter(|case| !later.contains(&case.name));
+    gone.filter_map(|case| {
+        let new = catalogue.renamed(&case.name).filter(|new| later.contains(new))?;
+        Some((case.name.clone(), new.clone()))
+    })
+    .collect()
+}
+
+/// A report with the present names of its cases.
+fn with_present_names(report: &ConformanceReport, renamed: &BTreeMap<CaseId, CaseId>) -> ConformanceReport {
+    let mut report = report.clone();
+    let names = report.cases.iter_mut().map(|case| &mut case.name);
+    for name in names.chain(report.defects.iter_mut().flat_map(|defect| &mut defect.cases)) {
+        if let Some(new) = renamed.get(name) {
+            name.clone_from(new);
+        }
+    }
+    report
+}
+
+/// Changes of the set of cases, a line for each kind of change.
+fn changes_of_suite(
+    before: &ConformanceReport,
+    after: &ConformanceReport,
+    renamed: &BTreeMap<CaseId, CaseId>,
+) -> Vec<String> {
+    let names = |report: &ConformanceReport| -> BTreeSet<CaseId> {
+        report.cases.iter().map(|case| case.name.clone()).collect()
+    };
+    let (earlier, later) = (names(before), names(after));
+    let line = |what: &str, names: Vec<String>| {
+        let number = described::count(names.len(), "case");
+        (!names.is_empty()).then(|| format!("{number} {what}: {}", names.join(", ")))
+    };
+    let only =
+        |one: &BTreeSet<CaseId>, other: &BTreeSet<CaseId>| one.difference(other).map(CaseId::to_string).collect();
+    let renamed = renamed.iter().map(|(old, new)| format!("{old} is now {new}")).collect();
+    [
+        line("only in the later report", only(&later, &earlier)),
+        line("only in the earlier report", only(&earlier, &later)),
+        line("renamed", renamed),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 impl Comparison {

@@ -47,6 +47,15 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
+/// The files of the built-in suite that were replaced in a run: then other cases were asked than those that everybody has.
+pub fn replaced(report: &ConformanceReport) -> String {
+    let files: Vec<&str> = report.suite.replaced.iter().map(String::as_str).collect();
+    format!(
+        "Not the built-in suite: these files were replaced: {}",
+        files.join(", ")
+    )
+}
+
 /// Ids of the requirements that a defect breaks, with commas; empty if a step failed.
 pub fn ids(defect: &Defect) -> String {
     let ids: Vec<&str> = defect.requirements.iter().map(RequirementId::as_str).collect();

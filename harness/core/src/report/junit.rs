@@ -51,6 +51,16 @@ fn about(report: &ConformanceReport) -> Vec<Property> {
     if let Some(version) = &report.implementation.version {
         properties.push(Property::new("implementation.version", version.as_str()));
     }
+    if let Some(words) = report.partly() {
+        properties.push(Property::new("partial", words));
+    }
+    properties.extend(
+        report
+            .suite
+            .replaced
+            .iter()
+            .map(|file| Property::new("suite.replaced", file.as_str())),
+    );
     let defects = described::counted(described::new_deviations(report));
     properties.push(Property::new("defects", defects));
     for (name, consequence) in [("remark", Consequence::Remark), ("proposed", Consequence::Proposed)] {

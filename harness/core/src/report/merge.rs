@@ -13,6 +13,9 @@ use crate::{
     names::{CaseId, Feature},
 };
 
+/// So many missing shards are named.
+const MOST: usize = 10;
+
 /// Why reports do not go together.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum MergeError {
@@ -36,8 +39,22 @@ pub enum MergeError {
     #[error("the case {0} stands in two reports; is a report given twice?")]
     Twice(CaseId),
     /// Shards are missing.
-    #[error("shards are missing: {}", .0.iter().map(Shard::to_string).collect::<Vec<_>>().join(", "))]
-    Missing(Vec<Shard>),
+    #[error(
+        "{number} of {of} shards are missing: {}{}",
+        first.iter().map(Shard::to_string).collect::<Vec<_>>().join(", "),
+        if *number > first.len() { ", …" } else { "" }
+    )]
+    Missing {
+        /// The first ones.
+        first: Vec<Shard>,
+        /// Number of missing shards.
+        number: usize,
+        /// Number of shards.
+        of: usize,
+    },
+    /// No run has such a part.
+    #[error("one of the reports is of the shard {0}, which does not exist; was the report edited?")]
+    NoSuchShard(Shard),
 }
 
 /// Merges the reports of all shards of one suite.
@@ -91,6 +108,10 @@ fn same(first: &ConformanceReport, other: &ConformanceReport) -> Result<(), Merg
         names.join(", ")
     };
     let claims = |report: &ConformanceReport| report.claims.to_string();
+    let replaced = |report: &ConformanceReport| {
+        let files: Vec<&str> = report.suite.replaced.iter().map(String::as_str).collect();
+        files.join(", ")
+    };
     let known = |report: &ConformanceReport| {
         let told = |entry: &BaselineEntry| {
             let cases: Vec<_> = entry.cases.iter().map(CaseId::as_str).collect();
@@ -106,6 +127,12 @@ fn same(first: &ConformanceReport, other: &ConformanceReport) -> Result<(), Merg
             first.suite.digest.to_string(),
             other.suite.digest.to_string(),
         ),
+        (
+            "the built-in suite",
+            first.suite.built_in.clone().unwrap_or_default(),
+            other.suite.built_in.clone().unwrap_or_default(),
+        ),
+        ("the replaced files", replaced(first), replaced(other)),
         (
             "the number of seeds",
             first.suite.seeds.to_string(),
@@ -131,6 +158,9 @@ fn same(first: &ConformanceReport, other: &ConformanceReport) -> Result<(), Merg
 fn complete(reports: &[ConformanceReport]) -> Result<(), MergeError> {
     let shards: Option<BTreeSet<Shard>> = reports.iter().map(|report| report.suite.shard).collect();
     let shards = shards.ok_or(MergeError::NotAShard)?;
+    if let Some(shard) = shards.iter().find(|shard| !shard.exists()) {
+        return Err(MergeError::NoSuchShard(*shard));
+    }
     let counts: BTreeSet<usize> = shards.iter().map(|shard| shard.of).collect();
     if let (Some(least), Some(most)) = (counts.first(), counts.last())
         && least != most
@@ -142,11 +172,12 @@ fn complete(reports: &[ConformanceReport]) -> Result<(), MergeError> {
         });
     }
     let of = counts.first().copied().unwrap_or_default();
-    let all = (1..=of).map(|number| Shard { number, of });
-    let missing: Vec<Shard> = all.filter(|shard| !shards.contains(shard)).collect();
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(MergeError::Missing(missing))
+    // A report that was edited may name any number of shards, so they are not all looked at.
+    let number = of.saturating_sub(shards.len());
+    if number == 0 {
+        return Ok(());
     }
+    let all = (1..=of).map(|number| Shard { number, of });
+    let first = all.filter(|shard| !shards.contains(shard)).take(MOST).collect();
+    Err(MergeError::Missing { first, number, of })
 }

@@ -3,6 +3,7 @@
 //!
 //! - [`model`]: the ConformanceReport, an API type that others can read; [`build`]: from events to it;
 //! - [`defects`]: the findings of all cases, each difference once; [`baseline`]: the known defects that still show;
+//! - `extent`: how much of the suite a report is about;
 //! - [`described`]: defects in words; [`junit`] and [`summary`]: a report for CI systems, as XML and as Markdown; [`lines`]: the events, a line of JSON each;
 //! - [`timeline_view`]: a timeline as swim lanes, for people to look at; [`difference`]: what a revision changed;
 //! - [`verify`]: makes a report again from its evidence; [`settled`]: what of it timelines carry; [`compare`]: what became
@@ -14,6 +15,7 @@ pub mod compare;
 pub mod defects;
 pub mod described;
 pub mod difference;
+mod extent;
 pub mod junit;
 pub mod lines;
 pub mod merge;

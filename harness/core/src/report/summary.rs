@@ -25,6 +25,12 @@ pub fn markdown(report: &ConformanceReport) -> String {
         described::counted(described::new_deviations(report)),
         others(report)
     );
+    if let Some(words) = report.partly() {
+        let _ = writeln!(text, "**Partial: {words}**\n");
+    }
+    if !report.suite.replaced.is_empty() {
+        let _ = writeln!(text, "**{}**\n", plain(&described::replaced(report)));
+    }
     let of = |result| report.cases.iter().filter(move |case| case.result == result);
     let counts = CaseOutcome::ALL.map(|result| (of(result).count(), result.words()));
     let counts = counts.iter().filter(|(count, _)| *count > 0);

@@ -109,6 +109,9 @@ pub fn events(results: Vec<CaseResult>, shard: Option<Shard>) -> Vec<Event> {
             seeds: 1,
             digest: Digest::of_cases(names.into_iter().zip(&digests)),
             shard,
+            whole: Some(names.len()),
+            built_in: None,
+            replaced: BTreeSet::new(),
         },
         backend: "embedded".to_owned(),
         target: Implementation {
@@ -201,6 +204,13 @@ pub fn verified_where_there_is(
     let names = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"];
     let cases = names.map(case).into_iter().chain(another);
     let cases: BTreeMap<CaseId, Case> = cases.map(|case| (case.id.clone(), case)).collect();
+    let of_report: BTreeSet<&String> = report
+        .cases
+        .iter()
+        .filter_map(|case| Some(&case.evidence.as_ref()?.timeline))
+        .collect();
+    let others = timelines.keys().filter(|file| !of_report.contains(file));
+    let unnamed: Vec<String> = others.cloned().collect();
     verify::verify(
         report,
         &verify::VerifyContext {
@@ -208,6 +218,7 @@ pub fn verified_where_there_is(
             cases: &cases,
             timeline: &|file| timelines.get(file).cloned().ok_or_else(|| "no such file".to_owned()),
             snapshots: &|_, _| Vec::new(),
+            unnamed: &unnamed,
         },
     )
 }

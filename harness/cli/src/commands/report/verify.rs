@@ -1,7 +1,7 @@
 //! `baton report verify`, `sign` and `keygen`.
 
 use crate::terminal::{errln, outln};
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use baton_core::report::{
     ConformanceReport,
@@ -11,7 +11,7 @@ use baton_core::report::{
 use super::{Exit, InputError, parse_report, read_text, with_suite};
 use crate::{
     args::Evidence,
-    files::Roots,
+    files::{self, Roots},
     load::Suite,
     show,
     signature::{self, Password, Signed},
@@ -40,14 +40,24 @@ pub(super) fn sign(
     roots: &Roots,
     evidence: &Evidence,
     key: &Path,
+    partial: bool,
     password_file: Option<&Path>,
 ) -> Result<Exit, InputError> {
     let path = &evidence.report;
     let text = read_text(path)?;
-    let exit = made_again(roots, &parse_report(path, &text)?, evidence, None);
+    let report = parse_report(path, &text)?;
+    let exit = made_again(roots, &report, evidence, None);
     if exit != Exit::Conforms {
         errln!("error: {} is not signed, because it was not confirmed", path.display());
         return Ok(exit);
+    }
+    if let Some(words) = report.partly().filter(|_| !partial) {
+        errln!(
+            "error: {} is not signed, because it is partial: {words}",
+            path.display()
+        );
+        errln!("help: --partial signs it all the same");
+        return Ok(Exit::Deviates);
     }
     let password = password_file.map_or(Password::Ask, |file| Password::File(file.to_owned()));
     let signature = signature::sign(path, text.as_bytes(), key, &password)?;
@@ -83,11 +93,14 @@ fn made_again(roots: &Roots, report: &ConformanceReport, evidence: &Evidence, si
     with_suite(suite, |suite| {
         let stored = Stored::read(roots, &suite.cases);
         let cases = suite.cases.into_iter().map(|case| (case.id.clone(), case)).collect();
+        let unnamed = unnamed(report, timelines);
+        notes(roots, report, timelines, &unnamed);
         let context = verify::VerifyContext {
             catalogue: &suite.catalogue,
             cases: &cases,
-            timeline: &|name| fs::read(timelines.join(name)).map_err(|error| error.to_string()),
+            timeline: &|name| files::read_evidence(&timelines.join(name)).map_err(|error| error.to_string()),
             snapshots: &|case, verdict| snapshots::differences(roots, &stored, case, &verdict.snapshots),
+            unnamed: &unnamed,
         };
         let came = verify::verify(report, &context);
         for objection in &came.objections {
@@ -97,7 +110,8 @@ fn made_again(roots: &Roots, report: &ConformanceReport, evidence: &Evidence, si
         if let Some(refused) = refused {
             outln!("{refused}");
         }
-        let words = verified(&came);
+        let partly = report.partly().map(|partly| format!("; {partly}")).unwrap_or_default();
+        let words = format!("{}{partly}", verified(&came));
         if came.objections.is_empty() && refused.is_none() {
             outln!("confirmed: {words}");
             Exit::Conforms
@@ -106,6 +120,56 @@ fn made_again(roots: &Roots, report: &ConformanceReport, evidence: &Evidence, si
             Exit::Deviates
         }
     })
+}
+
+/// The timelines in a folder that a report does not name.
+fn unnamed(report: &ConformanceReport, folder: &Path) -> Vec<String> {
+    let named: BTreeSet<&str> = report
+        .cases
+        .iter()
+        .filter_map(|case| Some(case.evidence.as_ref()?.timeline.as_str()))
+        .collect();
+    // Where the folder cannot be read, each timeline that the report names is an objection.
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = files.filter(|entry| entry.file_type().is_ok_and(|it| it.is_file()));
+    let timelines = files.filter(|entry| entry.path().extension().is_some_and(|it| it == "jsonl"));
+    let others = timelines.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut unnamed: Vec<String> = others.filter(|name| !named.contains(name.as_str())).collect();
+    unnamed.sort();
+    unnamed
+}
+
+/// Prints what a reader should know of a report before its verdict: whose suite it is, and which timelines it leaves out.
+fn notes(roots: &Roots, report: &ConformanceReport, folder: &Path, unnamed: &[String]) {
+    if !unnamed.is_empty() {
+        let files = show::count(unnamed.len(), "timeline");
+        outln!(
+            "note: the report does not name {files} in {}: {}",
+            folder.display(),
+            show::some(unnamed.iter().map(String::as_str))
+        );
+    }
+    if !report.suite.replaced.is_empty() {
+        outln!(
+            "note: in the run of the report {}",
+            show::replaced(&report.suite.replaced)
+        );
+    }
+    if let Some(built_in) = report.suite.built_in.as_deref().filter(|it| *it != baton_suite::DIGEST) {
+        let short = built_in.get(..12).unwrap_or(built_in);
+        outln!(
+            "note: the report was made with the suite {short}; this program has the suite {}",
+            &baton_suite::DIGEST[..12]
+        );
+    }
+    match roots.replaced() {
+        Ok(replaced) if replaced.is_empty() => {}
+        Ok(replaced) => outln!("note: in this verification {}", show::replaced(&replaced)),
+        Err(error) => outln!(
+            "note: {} cannot be compared with the built-in suite: {error}",
+            roots.folder().display()
+        ),
+    }
 }
 
 /// What a verification came to, in a line.
@@ -125,7 +189,7 @@ fn verified(came: &Verification) -> String {
         let why = [
             (came.unsupported, "unsupported"),
             (came.broken, "broken"),
-            (came.missing, "missing because the run was interrupted"),
+            (came.missing, "missing from the report"),
         ];
         let why = why.iter().filter(|(count, _)| *count > 0);
         let why: Vec<String> = why.map(|(count, why)| format!("{count} {why}")).collect();

@@ -6,6 +6,7 @@
 mod differ;
 mod evidence;
 mod objection;
+mod one_run;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +38,7 @@ pub struct Verification {
     pub unsupported: usize,
     /// How many cases could not be run.
     pub broken: usize,
-    /// How many of the selected cases the report says nothing of: the run was interrupted.
+    /// Number of selected runs that the report does not have.
     pub missing: usize,
     /// How many cases there are here that were not selected.
     pub not_selected: usize,
@@ -55,6 +56,8 @@ pub struct VerifyContext<'a> {
     pub timeline: &'a dyn Fn(&str) -> Result<Vec<u8>, String>,
     /// The snapshots of a verdict that are not as their files.
     pub snapshots: &'a dyn Fn(&Case, &Verdict) -> Vec<SnapshotDifference>,
+    /// File names of timelines in the same folder that the report does not name.
+    pub unnamed: &'a [String],
 }
 
 /// Makes a report again.
@@ -114,9 +117,15 @@ pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verifi
             .extend(differ::objections(&of, &result(reported), &result(case)));
     }
     verification.not_selected = context.cases.len().saturating_sub(report.suite.cases);
-    verification.missing = selected(report).saturating_sub(report.cases.len());
+    verification.missing = report.missing_runs();
     verification.objections.extend(set_of_cases(report));
     verification.objections.extend(origin(report, &provenances, readable));
+    verification
+        .objections
+        .extend(one_run::of_each_shard(report, &provenances));
+    verification
+        .objections
+        .extend(one_run::left_out(report, &provenances, context));
     verification.objections.extend(whole(report, &cases, context));
     if verification.judged == 0 {
         verification.objections.push(Objection::NothingJudged);
@@ -155,16 +164,6 @@ fn without_evidence(
     Ok(evidence::not_judged(here, reported, outcome))
 }
 
-/// How many runs of cases were selected for this report.
-fn selected(report: &ConformanceReport) -> usize {
-    let suite = &report.suite;
-    let cases = match suite.shard {
-        None => suite.cases,
-        Some(shard) => (suite.cases + shard.of).saturating_sub(shard.number) / shard.of.max(1),
-    };
-    cases.saturating_mul(usize::try_from(suite.seeds).unwrap_or(usize::MAX))
-}
-
 /// Whether the cases are those that were selected, each once for each seed, each with a timeline of its own.
 fn set_of_cases(report: &ConformanceReport) -> Vec<Objection> {
     let mut found = Vec::new();
@@ -185,7 +184,18 @@ fn set_of_cases(report: &ConformanceReport) -> Vec<Objection> {
             });
         }
     }
-    let selected = selected(report);
+    if let Some(shard) = report.suite.shard.filter(|shard| !shard.exists()) {
+        found.push(Objection::NoSuchShard(shard));
+    }
+    let names: BTreeSet<_> = report.cases.iter().map(|case| &case.name).collect();
+    let cases = report.selected_cases();
+    if names.len() > cases {
+        found.push(Objection::TooMany {
+            reported: names.len(),
+            selected: cases,
+        });
+    }
+    let selected = report.selected_runs();
     if report.cases.len() > selected {
         found.push(Objection::TooMany {
             reported: report.cases.len(),

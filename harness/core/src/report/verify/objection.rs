@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::{
     digest::Digest,
+    event::Shard,
     names::{CaseId, RequirementId},
 };
 
@@ -74,11 +75,43 @@ pub enum Objection {
         /// The timeline.
         file: String,
     },
+    /// The timelines come from several runs, where one run has several to choose from.
+    #[error(
+        "the timelines come from {0} runs that began at different times; a report is of one run, or of one run for each \
+         shard: run the cases again"
+    )]
+    SeveralRuns(usize),
+    /// The seeds do not follow each other, as those of one run do.
+    #[error(
+        "the timelines have the seeds {found}, and a run with {seeds} for each case has consecutive ones: run the cases \
+         again"
+    )]
+    Seeds {
+        /// The seeds of the timelines.
+        found: String,
+        /// The number of seeds that the report names.
+        seeds: u64,
+    },
+    /// A timeline of the same run is there, and the report does not have its case.
+    #[error("{case}: {file} is a timeline of this run, and the report does not have the case with the seed {seed}")]
+    LeftOut {
+        /// The case.
+        case: CaseId,
+        /// Its timeline.
+        file: String,
+        /// The seed.
+        seed: u64,
+    },
+    /// No run has such a part.
+    #[error("the report is of the shard {0}, which does not exist")]
+    NoSuchShard(Shard),
     /// What was settled before the first case is not what the report says.
     #[error("the {0} of the report: not what the run began with, as its timelines say")]
     Settled(String),
     /// The case is not among those at hand.
-    #[error("{0}: there is no such case here")]
+    #[error(
+        "{0}: the suite has no such case; if it is your own, name its file as an argument, or its folder with --root"
+    )]
     NoSuchCase(CaseId),
     /// The case at hand says something else.
     #[error("{0}: the case here is not the one that was reported; its digest is another one")]
@@ -95,7 +128,7 @@ pub enum Objection {
     #[error("{0}: reported as unsupported, but the run did not begin with it being so")]
     NotUnsupported(CaseId),
     /// There are more results than were to be had.
-    #[error("the report has {reported} results; {selected} were selected")]
+    #[error("the report has {reported} cases or runs of cases; {selected} were selected")]
     TooMany {
         /// How many results there are.
         reported: usize,

@@ -1,0 +1,72 @@
+//! Checks that a report is of one run, and of all of it: its author must not choose from two runs of the cases.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Objection, VerifyContext};
+use crate::{
+    report::model::ConformanceReport,
+    timeline::{Provenance, Timeline},
+};
+
+/// So many seeds are named.
+const MOST: usize = 5;
+
+/// Each shard is one run: it begins once, and its seeds follow each other.
+pub(super) fn of_each_shard(report: &ConformanceReport, provenances: &[Provenance]) -> Vec<Objection> {
+    let mut shards: BTreeMap<Option<&str>, Vec<&Provenance>> = BTreeMap::new();
+    for provenance in provenances {
+        shards.entry(provenance.shard.as_deref()).or_default().push(provenance);
+    }
+    let mut found = Vec::new();
+    for runs in shards.values() {
+        let starts: BTreeSet<_> = runs.iter().map(|run| run.started).collect();
+        if starts.len() > 1 {
+            found.push(Objection::SeveralRuns(starts.len()));
+        }
+        let seeds: BTreeSet<u64> = runs.iter().map(|run| run.seed).collect();
+        let follow = |first: &u64| {
+            seeds
+                .iter()
+                .all(|seed| seed.wrapping_sub(*first) < report.suite.seeds.max(1))
+        };
+        // The first seed may be any number, so the next ones may begin anew at 0.
+        if !seeds.iter().any(follow) {
+            let named: Vec<String> = seeds.iter().take(MOST).map(u64::to_string).collect();
+            let more = if seeds.len() > MOST { ", …" } else { "" };
+            found.push(Objection::Seeds {
+                found: format!("{}{more}", named.join(", ")),
+                seeds: report.suite.seeds,
+            });
+        }
+    }
+    found
+}
+
+/// The timelines of the same runs whose cases the report does not have.
+pub(super) fn left_out(
+    report: &ConformanceReport,
+    provenances: &[Provenance],
+    context: &VerifyContext<'_>,
+) -> Vec<Objection> {
+    let runs: BTreeSet<_> = provenances
+        .iter()
+        .map(|run| (run.started, run.shard.as_deref()))
+        .collect();
+    let reported: BTreeSet<_> = report.cases.iter().map(|case| (&case.name, case.seed)).collect();
+    let left_out = context.unnamed.iter().filter_map(|file| {
+        // Other files do not count.
+        let bytes = (context.timeline)(file).ok()?;
+        let first_line = bytes.split_inclusive(|byte| *byte == b'\n').next()?;
+        let timeline = Timeline::read(first_line).ok()?;
+        let begin = timeline.begin()?;
+        let provenance = begin.provenance.as_deref()?;
+        let is_of_run = runs.contains(&(provenance.started, provenance.shard.as_deref()));
+        let is_left_out = is_of_run && !reported.contains(&(&begin.case, provenance.seed));
+        is_left_out.then(|| Objection::LeftOut {
+            case: begin.case.clone(),
+            file: file.clone(),
+            seed: provenance.seed,
+        })
+    });
+    left_out.collect()
+}
