@@ -1,6 +1,7 @@
 //! The command line.
 
 mod explore;
+mod loudness;
 
 use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, sync::LazyLock};
 
@@ -12,6 +13,7 @@ use clap::{
 use clap_complete::Shell;
 
 pub use explore::{Explore, FaultName};
+pub use loudness::Loudness;
 
 use crate::{
     backend::{self, BackendOptions},
@@ -168,6 +170,9 @@ pub struct Run {
     /// Which of them to run
     #[command(flatten)]
     pub selection: Selection,
+    /// Amount of output
+    #[command(flatten)]
+    pub loudness: Loudness,
     /// How many cases run at once [default: one per processor, eight with a target that is a program, which mostly waits;
     /// one on a control plane that exists]
     #[arg(short, long, value_name = "N")]

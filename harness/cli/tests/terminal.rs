@@ -151,3 +151,39 @@ spec:
         assert!(told.contains(words), "{arguments:?}: {told}");
     }
 }
+
+#[test]
+fn a_large_run_that_conforms_lists_no_case_unless_asked() {
+    let run = |more: &[&str]| {
+        let output = baton(&[&["run", "deployment-directly"][..], more].concat());
+        assert!(output.status.success(), "{}", harmless(&output));
+        harmless(&output)
+    };
+    let lines = |told: &str| told.lines().filter(|line| line.contains("deployment-directly")).count();
+    let large = run(&["--repeat", "51"]);
+    assert_eq!(lines(&large), 0, "{large}");
+    assert!(large.contains("51 conform in "), "{large}");
+    assert!(large.lines().count() < 12, "{large}");
+    // A small run has a line and a row for its case, and a quiet one neither.
+    assert_eq!(lines(&run(&[])), 2);
+    let quiet = run(&["-q"]);
+    assert_eq!(lines(&quiet), 0, "{quiet}");
+    assert!(quiet.starts_with("1 conforms in "), "{quiet}");
+}
+
+#[test]
+fn cases_are_chosen_by_area_and_by_pattern() {
+    let of_area = harmless(&baton(&["run", "-q", "proposal"]));
+    assert!(of_area.contains("3 conform in "), "{of_area}");
+    let of_pattern = harmless(&baton(&["run", "-q", "proposal/deployment-*"]));
+    assert!(of_pattern.contains("1 conforms in "), "{of_pattern}");
+    for (arguments, words) in [
+        (["run", "propsal"], "did you mean `proposal`?"),
+        (["run", "--filter="], "a value is required for '--filter <PATTERN>'"),
+    ] {
+        let output = baton(&arguments);
+        assert_eq!(output.status.code(), Some(2));
+        let told = harmless(&output);
+        assert!(told.contains(words), "{told}");
+    }
+}

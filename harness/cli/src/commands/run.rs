@@ -137,7 +137,7 @@ fn run_right(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Run, sp
     if let Err(exit) = run_preflight(preflight.as_ref(), &settings) {
         return exit;
     }
-    let output = Output::new(arguments.target.clone());
+    let output = Output::new(arguments.target.clone(), arguments.loudness);
     carry_out(
         &selected,
         &settings,

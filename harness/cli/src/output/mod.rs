@@ -1,6 +1,7 @@
 //! Terminal output of a run: while it goes on, and at its end. [`defects`]: the part about defects.
 
 pub mod defects;
+mod progress;
 
 use crate::terminal::{self, outln};
 use std::{
@@ -19,11 +20,20 @@ use baton_core::{
 use comfy_table::{Cell, Color};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::show;
+use self::progress::Log;
+use crate::{args::Loudness, show};
+
+/// A run of more cases lists only those that do not conform.
+const LISTED: usize = 50;
 
 /// Shows a run: with a moving line on a terminal, with plain lines elsewhere.
 pub struct Output {
     progress: Option<ProgressBar>,
+    /// Lines for a log, without a terminal.
+    log: Log,
+    loudness: Loudness,
+    /// Number of runs of cases.
+    expected: usize,
     /// The target file, if the run has one.
     target: Option<PathBuf>,
     /// By case and seed.
@@ -32,10 +42,13 @@ pub struct Output {
 
 impl Output {
     /// For standard output and error as they are; `target` is the target file of the run.
-    pub fn new(target: Option<PathBuf>) -> Self {
-        let progress = std::io::stderr().is_terminal().then(ProgressBar::no_length);
+    pub fn new(target: Option<PathBuf>, loudness: Loudness) -> Self {
+        let progress = std::io::stderr().is_terminal() && !loudness.quiet;
         Self {
-            progress,
+            progress: progress.then(ProgressBar::no_length),
+            log: Log::new(),
+            loudness,
+            expected: 0,
             target,
             results: BTreeMap::new(),
         }
@@ -68,13 +81,21 @@ impl Output {
             Event::CaseEnded(result) => {
                 match &self.progress {
                     Some(progress) => progress.inc(1),
-                    None => outln!(
+                    None if self.lists(result) => outln!(
                         "{:<23}{}{} ({})",
                         word(result),
                         named(result),
                         on_try(result),
                         show::seconds(result.wall)
                     ),
+                    None => {}
+                }
+                self.log.ended(result);
+                if self.progress.is_none()
+                    && !self.loudness.quiet
+                    && let Some(line) = self.log.line(self.expected)
+                {
+                    outln!("{line}");
                 }
                 // What happened is long, and is told from files.
                 let kept = CaseResult {
@@ -85,23 +106,35 @@ impl Output {
             }
             Event::RunEnded(_) => match self.progress.take() {
                 Some(progress) => progress.finish_and_clear(),
+                None if self.loudness.quiet => {}
                 None => outln!(),
             },
         }
+    }
+
+    /// Returns true if a case has a line of its own: in a large run that is one that does not conform.
+    fn lists(&self, result: &CaseResult) -> bool {
+        let Loudness { verbose, quiet } = self.loudness;
+        let conforms = matches!(&result.outcome, CaseOutcome::Conforms(verdict) if verdict.elsewhere.is_empty());
+        let matters = !conforms && !matches!(result.outcome, CaseOutcome::Unsupported { .. });
+        verbose || (!quiet && (matters || result.attempt() > 1 || self.expected <= LISTED))
     }
 
     fn begin(&mut self, start: &RunStart) {
         let RunStart {
             cases, backend, target, ..
         } = start;
-        outln!(
-            "{} on {backend} clusters against {}\n",
-            show::count(*cases, "case"),
-            target.name
-        );
+        self.expected = *cases;
+        if !self.loudness.quiet {
+            outln!(
+                "{} on {backend} clusters against {}\n",
+                show::count(*cases, "case"),
+                target.name
+            );
+        }
         if let Some(progress) = &self.progress {
             progress.set_length(*cases as u64);
-            if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}") {
+            if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {eta} left  {wide_msg}") {
                 progress.set_style(style);
             }
         }
@@ -109,7 +142,17 @@ impl Output {
 
     /// Prints the results of a run that has ended: a table, the defects, and the cases that tell nothing of the target.
     pub fn end(&self, summary: &Summary, report: &ConformanceReport) {
-        outln!("{}\n", results(self.results.values()));
+        let listed: Vec<&CaseResult> = self.results.values().filter(|result| self.lists(result)).collect();
+        if !listed.is_empty() {
+            let others = self.results.len() - listed.len();
+            outln!("{}\n", results(listed.into_iter()));
+            if others > 0 && !self.loudness.quiet {
+                outln!(
+                    "{} conform or are unsupported; -v lists them\n",
+                    show::count(others, "more case")
+                );
+            }
+        }
         for defect in described::new_deviations(report) {
             outln!("--- {}", defects::headline(defect));
             outln!("{}", defects::details(defect, report));
