@@ -99,7 +99,7 @@ fn every_case_and_target_of_the_repository_is_valid() {
 #[case("elapse: 1h30m", "refused: {mentions: x}")]
 #[case(
     "elapse: 1h30m",
-    "workloads: {on: control, file: workloads/deploy.yaml, count: 501, name: \"a-{i}\"}"
+    "workloads: {on: control, file: workloads/deploy.yaml, count: 10001, name: \"a-{i}\"}"
 )]
 #[case("elapse: 1h30m", "condition: {cluster: origin, type: A, status: Yes}")]
 #[case("elapse: 1h30m", "fail: {cluster: origin, path: readyz, with: 500}")]

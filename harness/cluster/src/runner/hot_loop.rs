@@ -8,29 +8,27 @@ use std::{
     time::Duration,
 };
 
-use baton_core::timeline::{Change, Entry, Event, HotLoop, ObjectId};
+use baton_core::timeline::{Change, Entry, Event, HANDS, HotLoop, ObjectId};
 
 use crate::observer::{Follower, Recorder};
 
 /// This many writes of one object without news are a hot loop: at one moment, and with no first write of another object
-/// in between. Hundreds of workloads that fail over at once write thousands of revisions at one moment, but each object a
-/// few times, and an object that counts them once for each.
+/// in between. Thousands of workloads that fail over at once write many revisions at one moment, but each object a few
+/// times, and an object that counts workloads once for each: where there are more causes than this, their number counts.
 const TOO_MANY: usize = 1_000;
-/// This many revisions at one moment are a hot loop, whatever was written. Each is kept: more would make the evidence
-/// unreadable.
+/// This many revisions at one moment are a hot loop even if each round of it creates an object, which is news. A case with
+/// many workloads may write more: see [`MOST_PER_CAUSE`].
 const TOO_MANY_AT_ALL: usize = 50_000;
+/// So many revisions at one moment are allowed for each cause. A workload that is placed or that fails over has several
+/// causes and writes about 30 revisions.
+const MOST_PER_CAUSE: usize = 25;
 
-/// Counts the writes of each object since the clock last moved.
+/// Finds hot loops on a timeline.
 #[derive(Debug)]
 pub(super) struct QuiescenceDetector {
     recorder: Recorder,
     follower: Follower,
-    at: Duration,
-    revisions: usize,
-    /// The objects that have been written at this moment.
-    known: BTreeSet<ObjectId>,
-    /// The writes of each object since the last news.
-    written: BTreeMap<ObjectId, usize>,
+    counts: Counts,
 }
 
 impl QuiescenceDetector {
@@ -38,10 +36,7 @@ impl QuiescenceDetector {
         Self {
             recorder: recorder.clone(),
             follower: recorder.follow(),
-            at: Duration::ZERO,
-            revisions: 0,
-            known: BTreeSet::new(),
-            written: BTreeMap::new(),
+            counts: Counts::default(),
         }
     }
 
@@ -51,50 +46,21 @@ impl QuiescenceDetector {
         while let Some(entries) = self.follower.next().await {
             let mut is_hot = false;
             for entry in &entries {
-                is_hot |= self.count(entry) >= TOO_MANY || self.revisions >= TOO_MANY_AT_ALL;
+                is_hot |= self.counts.count(entry);
             }
             if is_hot {
-                self.forget();
+                self.counts.forget();
                 return self.most_rewritten();
             }
         }
         std::future::pending().await
     }
 
-    /// Counts an entry, and returns the number of writes of its object without news.
-    fn count(&mut self, entry: &Entry) -> usize {
-        // What was there when the observer began to look was not written now.
-        let Event::Revision(revision) = &entry.event else {
-            return 0;
-        };
-        if revision.change == Change::List {
-            return 0;
-        }
-        if entry.at != self.at {
-            self.at = entry.at;
-            self.forget();
-        }
-        self.revisions += 1;
-        let object = ObjectId::of(revision);
-        // An event that is new says only that its writer goes on.
-        if self.known.insert(object.clone()) && object.kind != "Event" {
-            self.written.clear();
-        }
-        let times = self.written.entry(object).or_default();
-        *times += 1;
-        *times
-    }
-
-    fn forget(&mut self) {
-        self.revisions = 0;
-        self.known.clear();
-        self.written.clear();
-    }
-
     fn most_rewritten(&self) -> HotLoop {
+        let at = self.counts.at;
         let timeline = self.recorder.timeline();
         let mut written: BTreeMap<(ObjectId, Option<&str>), usize> = BTreeMap::new();
-        let now = timeline.revisions().rev().take_while(|(entry, _)| entry.at == self.at);
+        let now = timeline.revisions().rev().take_while(|(entry, _)| entry.at == at);
         let now = now.filter(|(_, revision)| revision.change != Change::List);
         let mut revisions = 0;
         for (_, revision) in now {
@@ -113,5 +79,112 @@ impl QuiescenceDetector {
             times,
             revisions,
         }
+    }
+}
+
+/// The writes of each object since the clock last moved.
+#[derive(Debug, Default)]
+struct Counts {
+    at: Duration,
+    revisions: usize,
+    /// The objects that have been written at this moment.
+    known: BTreeSet<ObjectId>,
+    /// Number of those that existed before this moment or were written by the harness. A loop cannot raise this number by
+    /// creating objects.
+    causes: usize,
+    /// The writes of each object since the last news.
+    written: BTreeMap<ObjectId, usize>,
+}
+
+impl Counts {
+    /// Counts an entry, and returns whether it belongs to a hot loop.
+    fn count(&mut self, entry: &Entry) -> bool {
+        // What was there when the observer began to look was not written now.
+        let Event::Revision(revision) = &entry.event else {
+            return false;
+        };
+        if revision.change == Change::List {
+            return false;
+        }
+        if entry.at != self.at {
+            self.at = entry.at;
+            self.forget();
+        }
+        self.revisions += 1;
+        let object = ObjectId::of(revision);
+        if self.known.insert(object.clone()) {
+            let is_asked = revision.by.as_deref() == Some(HANDS);
+            self.causes += usize::from(is_asked || revision.change != Change::Added);
+            // An event that is new says only that its writer goes on.
+            if object.kind != "Event" {
+                self.written.clear();
+            }
+        }
+        let times = self.written.entry(object).or_default();
+        *times += 1;
+        let most = TOO_MANY_AT_ALL.max(self.causes.saturating_mul(MOST_PER_CAUSE));
+        *times >= TOO_MANY.max(self.causes) || self.revisions >= most
+    }
+
+    fn forget(&mut self) {
+        self.revisions = 0;
+        self.known.clear();
+        self.causes = 0;
+        self.written.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use baton_core::{names::ClusterName, timeline::Revision};
+    use serde_json::json;
+
+    use super::*;
+
+    fn written(change: Change, name: &str) -> Entry {
+        Entry {
+            at: Duration::ZERO,
+            seq: 1,
+            event: Event::Revision(Revision {
+                cluster: ClusterName::control(),
+                kind: "ResourceBinding".to_owned(),
+                change,
+                object: Arc::new(json!({"metadata": {"namespace": "default", "name": name}})),
+                by: Some("target".to_owned()),
+            }),
+        }
+    }
+
+    #[test]
+    fn thousands_of_workloads_that_move_at_one_moment_are_none() {
+        let mut counts = Counts::default();
+        for _ in 0..12 {
+            for number in 0..10_000 {
+                assert!(!counts.count(&written(Change::Modified, &format!("web-{number}"))));
+            }
+        }
+        assert_eq!(counts.revisions, 120_000);
+    }
+
+    #[test]
+    fn a_loop_that_creates_an_object_in_each_round_is_one() {
+        let mut counts = Counts::default();
+        let mut rounds = (0..TOO_MANY_AT_ALL).map(|number| {
+            let created = counts.count(&written(Change::Added, &format!("event-{number}")));
+            created || counts.count(&written(Change::Modified, "web"))
+        });
+        assert_eq!(rounds.position(|is_hot| is_hot), Some(TOO_MANY_AT_ALL / 2 - 1));
+    }
+
+    #[test]
+    fn one_object_without_news_is_one_whatever_was_written_before() {
+        let mut counts = Counts::default();
+        for number in 0..2_000 {
+            assert!(!counts.count(&written(Change::Modified, &format!("web-{number}"))));
+        }
+        let rounds = (0..10_000).position(|_| counts.count(&written(Change::Modified, "web-0")));
+        assert_eq!(rounds, Some(1_999));
     }
 }

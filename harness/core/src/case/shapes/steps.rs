@@ -157,7 +157,7 @@ pub static APPLY: Shape = Shape {
 };
 
 /// As many objects may be made of one template.
-pub const MOST_WORKLOADS: u64 = 500;
+pub const MOST_WORKLOADS: u64 = 10_000;
 
 /// `workloads`.
 pub static WORKLOADS: Shape = Shape::closed(
