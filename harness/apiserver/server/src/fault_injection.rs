@@ -124,6 +124,7 @@ struct Rules {
     held_until: Option<Instant>,
     counts: BTreeMap<RequestKey, u64>,
     idle: BTreeMap<(String, String), u64>,
+    refusals: BTreeMap<(String, u16), u64>,
 }
 
 struct Inner {
@@ -319,17 +320,28 @@ impl FaultInjector {
         self.rules().idle.clone()
     }
 
+    /// Number of requests for resources that were answered with an error, by user agent and HTTP status.
+    pub fn refusals(&self) -> BTreeMap<(String, u16), u64> {
+        self.rules().refusals.clone()
+    }
+
     /// Begins to count from nothing.
     pub fn reset_counts(&self) {
         let mut rules = self.rules();
         rules.counts.clear();
         rules.idle.clear();
+        rules.refusals.clear();
     }
 
     /// A write was accepted and changed nothing.
     pub(crate) fn note_idle(&self, client: &str, kind: &str) {
         let key = (client.to_owned(), kind.to_owned());
         *self.rules().idle.entry(key).or_default() += 1;
+    }
+
+    /// A request for a resource was answered with an error.
+    pub(crate) fn note_refusal(&self, client: &str, code: u16) {
+        *self.rules().refusals.entry((client.to_owned(), code)).or_default() += 1;
     }
 
     /// Whether the server can be reached and no connection has been broken off since there were `breaks`.

@@ -142,7 +142,9 @@ impl Handler for Passing {
             }
             Err(error) => return Err(io::Error::other(error)),
         };
-        let passed = match self.named(&parts) {
+        let named = self.named(&parts);
+        let is_resource = named.is_some();
+        let passed = match named {
             Some(named) => self.faults.pass(&named.seen(&caller)).await,
             None => self.faults.pass_path(parts.uri.path(), caller.side).map(|()| None),
         };
@@ -161,6 +163,9 @@ impl Handler for Passing {
         let asked = Instant::now();
         let answer = (self.upstream)(Request::from_parts(parts, body)).await?;
         let (mut parts, mut body) = answer.into_parts();
+        if is_resource && parts.status.as_u16() >= 400 {
+            self.faults.note_refusal(&caller.user_agent, parts.status.as_u16());
+        }
         if parts.status == StatusCode::CREATED && !dry_run {
             body = self.look_into(asked, &parts, body).await;
         }

@@ -298,7 +298,8 @@ impl Core {
         check_verb(&call)?;
         exchange.form = accept::of_call(&call)?;
         exchange.warnings.extend(strategy::deprecation(&call.resource));
-        let reply = self.dispatch_admitted(&call, &mut exchange.warnings).await?;
+        let answered = self.dispatch_admitted(&call, &mut exchange.warnings).await;
+        let reply = answered.inspect_err(|error| self.faults.note_refusal(&call.caller.user_agent, error.code))?;
         if let (Verb::Create | Verb::Update | Verb::Patch, Reply::Object { code, object, resource }) =
             (call.verb, &reply)
         {
