@@ -26,7 +26,7 @@ use tokio::{
 };
 
 use super::{
-    Backend, Cluster, Fault, Fleet, FleetError, Gatekeeper, Request, TargetLocation, TimeMode,
+    Backend, Cluster, Fault, Fleet, FleetError, Gatekeeper, Request, RequestCounts, TargetLocation, TimeMode,
     cluster_api::{self, Dating},
     register::{self, Endpoint},
 };
@@ -221,11 +221,7 @@ impl Embedded {
 
     /// Number of requests for resources on all clusters.
     pub fn requests(&self) -> BTreeMap<RequestKey, u64> {
-        let mut requests = BTreeMap::new();
-        for (request, count) in self.servers.values().flat_map(|server| server.faults().counts()) {
-            *requests.entry(request).or_default() += count;
-        }
-        requests
+        self.traffic().requests
     }
 }
 
@@ -442,6 +438,10 @@ impl Fleet for Embedded {
 
     fn writes(&self) -> BTreeMap<String, u64> {
         super::writes(self.servers.values().map(ApiServer::faults))
+    }
+
+    fn traffic(&self) -> RequestCounts {
+        super::traffic(self.servers.values().map(ApiServer::faults))
     }
 
     fn idle_writes(&self) -> BTreeMap<String, BTreeMap<String, u64>> {

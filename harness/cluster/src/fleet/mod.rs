@@ -49,7 +49,7 @@ use crate::{
 
 pub use controllers::ControllerError;
 
-pub use baton_apiserver::{Asking, Failure, GatedWrite, Gatekeeper, Matching};
+pub use baton_apiserver::{Asking, Failure, GatedWrite, Gatekeeper, Matching, RequestKey};
 use baton_apiserver::{Cut, FaultInjector};
 
 /// An error of a fleet: the environment is broken, not the target.
@@ -341,6 +341,11 @@ pub trait Fleet: Send + Sync {
     /// Number of API writes on all clusters so far, by user agent, where the backend counts them.
     fn writes(&self) -> BTreeMap<String, u64>;
 
+    /// Requests on all clusters so far, where the backend counts them.
+    fn traffic(&self) -> RequestCounts {
+        RequestCounts::default()
+    }
+
     /// Accepted writes that changed nothing, by user agent and kind, where the backend counts them.
     fn idle_writes(&self) -> BTreeMap<String, BTreeMap<String, u64>> {
         BTreeMap::new()
@@ -379,6 +384,29 @@ fn inject(faults: &FaultInjector, fault: Fault) {
         Fault::BreakConnections => faults.break_connections(),
         Fault::HoldWatches(time) => faults.hold_watches(time),
     }
+}
+
+/// Counted requests for resources.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestCounts {
+    /// Number of requests, by user agent, verb and kind.
+    pub requests: BTreeMap<RequestKey, u64>,
+    /// Number of answers with an error, by user agent and HTTP status.
+    pub refusals: BTreeMap<(String, u16), u64>,
+}
+
+/// Request counts of all clusters.
+fn traffic<'a>(faults: impl Iterator<Item = &'a FaultInjector>) -> RequestCounts {
+    let mut traffic = RequestCounts::default();
+    for faults in faults {
+        for (request, count) in faults.counts() {
+            *traffic.requests.entry(request).or_default() += count;
+        }
+        for (refusal, count) in faults.refusals() {
+            *traffic.refusals.entry(refusal).or_default() += count;
+        }
+    }
+    traffic
 }
 
 /// Number of counted writes, by user agent.

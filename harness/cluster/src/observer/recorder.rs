@@ -30,6 +30,8 @@ struct Shared {
 
 struct State {
     timeline: Timeline,
+    /// Position of the last entry.
+    seq: u64,
     source: Box<dyn Source>,
     closed: bool,
 }
@@ -68,6 +70,7 @@ impl Recorder {
     pub(crate) fn start(clock: Clock, started: Timestamp, begin: Mark, source: Box<dyn Source>) -> Self {
         let state = State {
             timeline: Timeline::default(),
+            seq: 0,
             source,
             closed: false,
         };
@@ -96,8 +99,8 @@ impl Recorder {
 
     fn append(&self, state: &mut State, at: Timestamp, event: Event) {
         let at = Duration::try_from(at.duration_since(self.0.started)).unwrap_or_default();
-        let last = state.timeline.entries().last();
-        let seq = last.map_or(1, |last| last.seq.saturating_add(1));
+        state.seq = state.seq.saturating_add(1);
+        let seq = state.seq;
         let pushed = state.timeline.push(Entry { at, seq, event });
         debug_assert!(pushed.is_ok(), "seq ascends by construction");
         self.publish(state);
@@ -164,6 +167,15 @@ impl Recorder {
         }
     }
 
+    /// Reads the timeline and forgets what was read, so that memory does not grow with history. For a single reader: neither
+    /// followers nor [`Recorder::timeline`] see what it has read.
+    pub fn drain(&self) -> Drain {
+        Drain {
+            recorder: self.clone(),
+            progress: self.0.progress.subscribe(),
+        }
+    }
+
     /// Ends the timeline with a mark, after all events so far, and returns it. A second call adds nothing.
     pub fn close(&self, mark: Mark) -> Timeline {
         let mut state = self.lock();
@@ -213,5 +225,37 @@ impl Follower {
                 return None;
             }
         }
+    }
+}
+
+/// Reads a growing timeline and forgets what was read.
+#[derive(Debug)]
+pub struct Drain {
+    recorder: Recorder,
+    progress: watch::Receiver<Progress>,
+}
+
+impl Drain {
+    /// Waits for more entries; `None` once the timeline is closed and read to its end. May be dropped while it waits.
+    pub async fn next(&mut self) -> Option<Timeline> {
+        loop {
+            let closed = self.progress.borrow_and_update().closed;
+            let new = self.available();
+            if !new.entries().is_empty() {
+                return Some(new);
+            }
+            if closed || self.progress.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+
+    /// Returns the entries since the last call, without waiting; may be empty.
+    pub fn available(&mut self) -> Timeline {
+        let mut state = self.recorder.lock();
+        if !state.closed {
+            self.recorder.catch_up(&mut state, None);
+        }
+        std::mem::take(&mut state.timeline)
     }
 }

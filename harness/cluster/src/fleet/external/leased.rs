@@ -31,7 +31,7 @@ use crate::{
     clock::Clock,
     error_chain::error_chain,
     fleet::{
-        Cluster, Fault, Fleet, FleetError, Gatekeeper,
+        Cluster, Fault, Fleet, FleetError, Gatekeeper, RequestCounts,
         embedded::{FLEET, starved},
         register::clusters,
     },
@@ -180,6 +180,10 @@ impl Fleet for LeasedFleet {
 
     fn writes(&self) -> BTreeMap<String, u64> {
         crate::fleet::writes(self.proxies.all())
+    }
+
+    fn traffic(&self) -> RequestCounts {
+        crate::fleet::traffic(self.proxies.all())
     }
 
     fn simulator_failures(&self) -> Vec<String> {
