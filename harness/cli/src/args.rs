@@ -2,6 +2,7 @@
 
 mod explore;
 mod loudness;
+mod scale;
 
 use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, sync::LazyLock};
 
@@ -14,6 +15,7 @@ use clap_complete::Shell;
 
 pub use explore::{Explore, FaultName};
 pub use loudness::Loudness;
+pub use scale::{Scale, ScaleBackend, ScaleCommand, ScaleRun};
 
 use crate::{
     backend::{self, BackendOptions},
@@ -83,6 +85,8 @@ pub enum Command {
     /// Runs each case again and again, each time with a fault at one of the writes of the implementation: a crash, a lost
     /// answer, a rival write, late notifications. What breaks an invariant is written as a case, which `baton run` replays.
     Explore(Box<Explore>),
+    /// Measure and judge how many workloads fail over at once
+    Scale(Box<Scale>),
     /// List the cases, or the requirements and what proves them
     List(List),
     /// Explain a requirement: its text, its source and the cases that prove it

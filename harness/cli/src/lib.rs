@@ -11,7 +11,8 @@
 //! 6. [`run`]: plans each case, carries it out on its own fleet, has the timeline judged and compares [`snapshots`].
 //!    `watchdog` gives a case up that keeps its thread. [`evidence`] keeps timelines and logs, [`pause`] keeps the
 //!    clusters of a failed case, [`interrupt`] is Ctrl-C.
-//!    [`explore`] runs a case again and again, with faults at the writes of the implementation.
+//!    [`explore`] runs a case again and again, with faults at the writes of the implementation; [`scale`] measures many
+//!    failovers at once.
 //! 7. The events of the run go to [`output`] (what people see), [`report`] (files). [`signature`] signs
 //!    reports. [`show`] formats tables and errors for all commands, [`terminal`] prints them.
 
@@ -39,6 +40,7 @@ pub mod preflight;
 pub mod provision;
 pub mod report;
 pub mod run;
+pub mod scale;
 pub mod select;
 pub mod settings;
 pub mod show;

@@ -35,6 +35,7 @@ pub mod pattern;
 pub mod plan;
 pub mod redact;
 pub mod report;
+pub mod scale;
 pub mod schema;
 pub mod select;
 pub mod spelling;

@@ -10,6 +10,7 @@ mod judge;
 mod record;
 mod report;
 mod run;
+mod scale;
 mod up;
 
 use crate::terminal::{err, errln, out, outln};
@@ -92,6 +93,12 @@ fn carry_out(cli: &Cli) -> Exit {
                 explore::explore(suite, &all, &roots, arguments)
             }),
             Err(error) => not_loaded(&error),
+        },
+        Command::Scale(arguments) => match &arguments.compare {
+            Some(asked) => scale::compare(asked),
+            None => with_suite(Suite::load(&roots), |suite| {
+                scale::scale(&suite, &roots, &arguments.run)
+            }),
         },
         Command::List(arguments) => with_suite(Suite::load(&roots), |suite| {
             if arguments.names {

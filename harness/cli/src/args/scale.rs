@@ -1,0 +1,161 @@
+//! Options of `scale`.
+
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+
+use baton_core::{
+    scale::parameters::{Parameters, Profile, Spread},
+    yaml::decode::parse_duration,
+};
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Options of `scale`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Scale {
+    /// Compare two results
+    #[command(subcommand)]
+    pub compare: Option<ScaleCommand>,
+    /// The run
+    #[command(flatten)]
+    pub run: ScaleRun,
+}
+
+/// Commands below `scale`.
+#[derive(Debug, Subcommand)]
+pub enum ScaleCommand {
+    /// Compare the figures of two results
+    Compare {
+        /// The first result, as written by --json
+        one: PathBuf,
+        /// The second result
+        other: PathBuf,
+    },
+}
+
+/// Options of a run.
+#[derive(Debug, Args)]
+pub struct ScaleRun {
+    /// Number of members
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub members: usize,
+    /// Number of workloads
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub workloads: usize,
+    /// Number of members that fail at the same time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub failing: usize,
+    /// How workloads move: directly, gracefully or divided
+    #[arg(long, value_name = "PROFILE", default_value_t = Named(Profile::Directly))]
+    pub profile: Named<Profile>,
+    /// Members on which workloads begin: failing, or all in turn
+    #[arg(long, value_name = "MEMBERS", default_value_t = Named(Spread::Failing))]
+    pub spread: Named<Spread>,
+    /// Evictions per second, the option resource-eviction-rate of the target [default: no limit]
+    #[arg(long, value_name = "R")]
+    pub rate: Option<f64>,
+    /// Measure the implementation that this target file describes [default: the built-in reference controller]
+    #[arg(long, value_name = "FILE")]
+    pub target: Option<PathBuf>,
+    /// The clusters
+    #[arg(long, value_enum, default_value_t = ScaleBackend::Embedded)]
+    pub backend: ScaleBackend,
+    /// Run embedded clusters in real time instead of skipping ahead while nothing happens; programs always do
+    #[arg(long)]
+    pub real_time: bool,
+    /// The folder with etcd, kube-apiserver and kube-controller-manager
+    #[arg(
+        long,
+        value_name = "DIR",
+        help = "The folder with etcd, kube-apiserver and kube-controller-manager [default: $KUBEBUILDER_ASSETS]"
+    )]
+    pub assets: Option<PathBuf>,
+    /// Time limit of placing and of moving, each, by the clusters' clock [default: 1h; 10m in real time]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub limit: Option<Duration>,
+    /// Random seed
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Write the result as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the result as a page with plots
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+}
+
+impl ScaleRun {
+    /// The parameters; `by_default` is the time limit if none is given.
+    pub fn parameters(&self, by_default: Duration) -> Parameters {
+        Parameters {
+            members: self.members,
+            workloads: self.workloads,
+            failing: self.failing,
+            profile: self.profile.0,
+            spread: self.spread.0,
+            rate: self.rate,
+            seed: self.seed,
+            limit_seconds: self.limit.unwrap_or(by_default).as_secs(),
+        }
+    }
+}
+
+/// Clusters that a run can be measured on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScaleBackend {
+    /// API servers in this process
+    Embedded,
+    /// kube-apiserver and etcd on this machine
+    Envtest,
+}
+
+/// A value by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named<T>(pub T);
+
+/// A value with a name on the command line.
+trait HasName: Copy + 'static {
+    const EACH: &'static [Self];
+    fn name_of(self) -> &'static str;
+}
+
+impl HasName for Profile {
+    const EACH: &'static [Self] = &Self::ALL;
+
+    fn name_of(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl HasName for Spread {
+    const EACH: &'static [Self] = &Self::ALL;
+
+    fn name_of(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl<T: HasName> fmt::Display for Named<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name_of())
+    }
+}
+
+impl<T: HasName> FromStr for Named<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = T::EACH.iter().find(|it| it.name_of() == text);
+        found.copied().map(Self).ok_or_else(|| {
+            let names: Vec<_> = T::EACH.iter().map(|it| it.name_of()).collect();
+            format!("expected one of {}", names.join(", "))
+        })
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let duration = parse_duration(text).ok_or_else(|| "expected a time such as 60s or 5m".to_owned())?;
+    if duration < Duration::from_secs(1) {
+        return Err("expected a second or more".to_owned());
+    }
+    Ok(duration)
+}

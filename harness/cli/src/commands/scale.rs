@@ -1,0 +1,170 @@
+//! `baton scale`.
+
+use std::{fs, num::NonZeroUsize, path::Path, sync::Arc, time::Duration};
+
+use baton_cluster::fleet::{
+    TimeMode,
+    embedded::InProcess,
+    envtest::{Assets, Envtest, EnvtestError},
+};
+use baton_core::scale::{
+    compare,
+    parameters::Parameters,
+    report::{End, ScaleReport},
+};
+
+use super::{Exit, bad_input, not_loaded};
+use crate::{
+    args::{ScaleBackend, ScaleCommand, ScaleRun},
+    backend,
+    files::Roots,
+    interrupt::Interrupt,
+    load::{self, Suite},
+    report::file,
+    scale::{self, page, table},
+    settings::Settings,
+    terminal::{err, errln, out, outln},
+};
+
+/// Time limit of a stage where waiting takes no time.
+const VIRTUAL_LIMIT: Duration = Duration::from_secs(3600);
+/// Time limit of a stage in real time.
+const REAL_LIMIT: Duration = Duration::from_secs(600);
+
+/// Compares two results.
+pub(super) fn compare(ScaleCommand::Compare { one, other }: &ScaleCommand) -> Exit {
+    let read = |path: &Path| {
+        let text = fs::read_to_string(path).map_err(|error| {
+            errln!("error: cannot read {}: {error}", path.display());
+            errln!("help: `baton scale --json FILE` writes results");
+            Exit::BadInput
+        })?;
+        ScaleReport::read(&text).map_err(|error| {
+            errln!("error: {}", path.display());
+            bad_input(&error, "`baton scale --json FILE` writes results")
+        })
+    };
+    let (one, other) = match (read(one), read(other)) {
+        (Ok(one), Ok(other)) => (one, other),
+        (Err(exit), _) | (_, Err(exit)) => return exit,
+    };
+    for difference in compare::differences(&one, &other) {
+        errln!("warning: the runs differ in {difference}");
+    }
+    outln!("{}", table::comparison(&one, &other));
+    Exit::Conforms
+}
+
+/// Measures a run as the arguments say.
+pub(super) fn scale(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Exit {
+    // Whatever the time limit is: nothing is started for numbers that do not fit.
+    if let Err(error) = arguments.parameters(REAL_LIMIT).check() {
+        return bad_input(&error, error.help());
+    }
+    for path in [&arguments.json, &arguments.page].into_iter().flatten() {
+        if let Err(error) = file::check(path) {
+            errln!("error: cannot write {}: {error}", path.display());
+            return Exit::BadInput;
+        }
+    }
+    let settings = match settings(all, roots, arguments) {
+        Ok(settings) => settings,
+        Err(exit) => return exit,
+    };
+    let by_default = match settings.backend.time_mode() {
+        TimeMode::Virtual => VIRTUAL_LIMIT,
+        TimeMode::Real => REAL_LIMIT,
+    };
+    let exit = measure(&settings, arguments.parameters(by_default), arguments);
+    match backend::end(&*settings.backend) {
+        Ok(()) => exit,
+        Err(error) => {
+            errln!("error: {error}");
+            exit.and(Exit::Broken)
+        }
+    }
+}
+
+fn measure(settings: &Settings, parameters: Parameters, arguments: &ScaleRun) -> Exit {
+    let report = match scale::scale(settings, parameters, &|line| errln!("{line}")) {
+        Ok(report) => report,
+        Err(error) => {
+            errln!("error: {}", error.chain());
+            return Exit::Broken;
+        }
+    };
+    out!("{}", table::result(&report));
+    err!("{}", table::warnings(&report));
+    let mut exit = match report.end {
+        End::Complete => Exit::Conforms,
+        End::Interrupted => Exit::Interrupted,
+        End::NotPlaced | End::NotMoved | End::TargetEnded => Exit::Broken,
+    };
+    if report.deviates() {
+        exit = exit.and(Exit::Deviates);
+    }
+    let json = serde_json::to_string_pretty(&report).map(|text| text + "\n");
+    let page = page::render(&report);
+    let written = [
+        (&arguments.json, json.map_err(|error| error.to_string())),
+        (&arguments.page, page.map_err(|error| error.to_string())),
+    ];
+    for (path, content) in written {
+        let Some(path) = path else { continue };
+        let written = content.and_then(|it| file::write(path, it.as_bytes()).map_err(|error| error.to_string()));
+        if let Err(error) = written {
+            errln!("error: cannot write {}: {error}", path.display());
+            exit = exit.and(Exit::Broken);
+        }
+    }
+    exit
+}
+
+/// The implementation, its clusters and the seed.
+fn settings(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Result<Settings, Exit> {
+    let spec = arguments.target.as_ref().map(|file| load::target(roots, file, all));
+    let spec = spec.transpose().map_err(|error| not_loaded(&error))?;
+    let interrupt = Interrupt::listen().map_err(|error| {
+        errln!("error: cannot handle signals: {error}");
+        Exit::Broken
+    })?;
+    let rules = all.rules.as_ref().map_err(|wrong| super::wrong_rules(wrong))?.clone();
+    let mut settings = Settings {
+        rules,
+        interrupt,
+        seed: arguments.seed,
+        ..Settings::new(roots.clone())
+    };
+    match arguments.backend {
+        ScaleBackend::Envtest => settings.backend = Arc::new(envtest(arguments)?),
+        ScaleBackend::Embedded if arguments.real_time => {
+            settings.backend = Arc::new(InProcess {
+                time_mode: TimeMode::Real,
+                doors: false,
+            });
+        }
+        ScaleBackend::Embedded => {}
+    }
+    match spec {
+        None => Ok(settings.asking(&all.catalogue)),
+        Some(spec) => super::run::described(spec, settings, all).map(|(settings, _)| settings),
+    }
+}
+
+fn envtest(arguments: &ScaleRun) -> Result<Envtest, Exit> {
+    let broken = |error: EnvtestError| {
+        let exit = bad_input(&error, &error.help());
+        match error {
+            EnvtestError::NoAssets | EnvtestError::NoProgram { .. } => exit,
+            _ => Exit::Broken,
+        }
+    };
+    let assets = Assets::find(arguments.assets.as_deref()).map_err(broken)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        errln!("error: cannot start the async runtime: {error}");
+        Exit::Broken
+    })?;
+    let booted = Envtest::boot(&assets, NonZeroUsize::MIN, arguments.members, false);
+    runtime.block_on(booted).map_err(broken)
+}

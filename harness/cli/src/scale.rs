@@ -1,0 +1,526 @@
+//! Many workloads fail over at once: places them, fails their clusters, follows and judges the moves. `follow` reads the
+//! timeline as it grows; `processes` measures time and memory; [`table`] and [`page`] show results. Figures and verdicts
+//! are in [`baton_core::scale`].
+
+mod follow;
+pub mod page;
+mod processes;
+pub mod table;
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use baton_cluster::{
+    actions::{self, ActionError, BATON},
+    error_chain::error_chain,
+    fleet::{Cluster, Fleet, FleetError, Request, RequestCounts, TimeMode},
+    runner::{Running, TargetError},
+    scratch::Scratch,
+};
+use baton_core::{
+    case::model::{Case, ControllerSetup, Taint},
+    catalogue::Consequence,
+    names::{CaseId, ClusterName},
+    scale::{
+        judge::Judge,
+        parameters::Parameters,
+        report::{self, Bucket, Cost, End, Machine, Refusals, Requests, ScaleReport},
+        workloads::Layout,
+    },
+    timeline::{Begin, HARNESS, Mark},
+};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use jiff::Timestamp;
+use kube::{
+    Api,
+    api::{ApiResource, DynamicObject, GroupVersionKind, PostParams},
+};
+use serde_json::Value;
+use thiserror::Error;
+
+use self::follow::{Follow, Stopped};
+use crate::{scale::processes::Usage, settings::Settings};
+
+/// Number of workloads that are created at the same time.
+const AT_ONCE: usize = 16;
+
+/// Number of clusters that are tainted at the same time.
+const TAINTED_AT_ONCE: usize = 100;
+
+/// Number of missing workloads that are named.
+const NAMED: usize = 5;
+
+/// Time without a goal: after placing, so that nothing is on its way, and after the last move, so that late mistakes show.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// A run that has no result.
+#[derive(Debug, Error)]
+pub enum ScaleError {
+    /// The system does not let the harness work.
+    #[error("cannot start the async runtime, or keep the log of the target")]
+    System(#[from] std::io::Error),
+    /// The clusters are broken.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    /// The target does not run.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// A cluster refused a workload or a taint.
+    #[error("{what} failed")]
+    Refused {
+        /// Action, such as `creating the workload scale-000001`.
+        what: String,
+        /// Error from the API server.
+        source: Box<kube::Error>,
+    },
+    /// A cluster could not be tainted.
+    #[error("tainting {cluster} failed")]
+    Taint {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The reason.
+        source: Box<ActionError>,
+    },
+    /// The target does not report the members as ready.
+    #[error("the target reported {ready} of {members} members as ready within {} s", waited.as_secs())]
+    NotReady {
+        /// Number of members that are ready.
+        ready: usize,
+        /// Number of members.
+        members: usize,
+        /// The time limit.
+        waited: Duration,
+    },
+    /// The target placed no workload on a member that fails.
+    #[error("the target placed no workload on a member that was to fail")]
+    NothingToMove,
+    /// Time does not pass because the target writes without waiting.
+    #[error("{revisions} revisions were written without time passing; the target seems to write in a hot loop")]
+    HotLoop {
+        /// Number of revisions at one moment.
+        revisions: u64,
+    },
+    /// The simulator of workloads failed.
+    #[error("the workload simulator failed: {0}")]
+    Simulator(String),
+    /// Clusters were lost.
+    #[error("clusters were lost during the run: {0}")]
+    Lost(String),
+}
+
+/// Measures a run, and returns its result, also where it did not complete. `say` gets a line at the end of each stage.
+///
+/// # Errors
+/// [`ScaleError`] if there is nothing to report.
+pub fn scale(settings: &Settings, parameters: Parameters, say: &dyn Fn(&str)) -> Result<ScaleReport, ScaleError> {
+    let is_virtual = settings.backend.time_mode() == TimeMode::Virtual;
+    let runtime = if is_virtual {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().start_paused(true).build()?
+    } else {
+        tokio::runtime::Builder::new_multi_thread().enable_all().build()?
+    };
+    let case = case(settings, &parameters);
+    runtime.block_on(async {
+        let began = Instant::now();
+        let request = Request {
+            case: case.clone(),
+            members: parameters.members,
+            beside_others: false,
+            location: settings.target.location(),
+            definitions: settings.target.definitions(),
+            rules: settings.rules.clone(),
+            seed: settings.seed,
+        };
+        let fleet = settings.backend.fleet(&request).await?;
+        let log = Scratch::new("log")?;
+        let run = Run {
+            settings,
+            parameters,
+            fleet: &*fleet,
+            setup: &case.controller,
+            boot: began.elapsed(),
+            say,
+        };
+        let report = run.carry_out(&log).await;
+        let failures = fleet.simulator_failures();
+        let lost = fleet.lost().await;
+        fleet.shut_down().await?;
+        if !lost.is_empty() {
+            return Err(ScaleError::Lost(lost.join("; ")));
+        }
+        if !failures.is_empty() {
+            return Err(ScaleError::Simulator(failures.join("; ")));
+        }
+        report
+    })
+}
+
+/// The case that backends ask for. It has no steps.
+fn case(settings: &Settings, parameters: &Parameters) -> Case {
+    let gates = ["Failover", "StatefulFailoverInjection"];
+    let case = Case {
+        id: CaseId::new("scale"),
+        labels: BTreeMap::new(),
+        area: "scale".to_owned(),
+        file: std::path::PathBuf::new(),
+        title: "Many workloads fail over at once".to_owned(),
+        requirements: std::collections::BTreeSet::new(),
+        features: std::collections::BTreeSet::new(),
+        members: parameters.members,
+        controller: ControllerSetup {
+            feature_gates: gates.map(|gate| (gate.to_owned(), true)).into(),
+            options: parameters.options().into_iter().collect(),
+        },
+        steps: Vec::new(),
+        invariants: std::collections::BTreeSet::new(),
+        exempt: BTreeMap::new(),
+    };
+    let controller = settings.target.setup_of(&case);
+    Case { controller, ..case }
+}
+
+/// A run.
+struct Run<'a> {
+    settings: &'a Settings,
+    parameters: Parameters,
+    fleet: &'a dyn Fleet,
+    setup: &'a ControllerSetup,
+    /// Real time until the clusters were ready.
+    boot: Duration,
+    say: &'a dyn Fn(&str),
+}
+
+/// Figures of a run so far.
+#[derive(Default)]
+struct Figures {
+    before: RequestCounts,
+    placing: Duration,
+    moving: Duration,
+}
+
+impl Run<'_> {
+    async fn carry_out(&self, log: &Scratch) -> Result<ScaleReport, ScaleError> {
+        let (fleet, target) = (self.fleet, &self.settings.target);
+        let started = (fleet.clock())();
+        let members: Vec<ClusterName> = fleet.members().iter().map(Cluster::name).cloned().collect();
+        let order = fleet.order();
+        let layout = Layout::new(self.parameters, &members);
+        let judge = Judge::new(&self.parameters, &layout, fleet.namespace(), order.is_exact());
+        let recorder = fleet.observe(Begin {
+            case: CaseId::new("scale"),
+            members,
+            started,
+            backend: fleet.backend().to_owned(),
+            target: target.name().to_owned(),
+            namespace: fleet.namespace().to_owned(),
+            time_factor: 1.0,
+            order,
+            provenance: None,
+        })?;
+        let mut follow = Follow::new(recorder.drain(), judge, self.parameters.workloads);
+        let log = log.path().join("target.log");
+        let mut running = Started {
+            api: target.start_api(fleet, self.setup, &log).await?,
+            controller: None,
+        };
+        running.controller = Some(target.start(fleet, self.setup, &log).await?);
+        let mut figures = Figures::default();
+        let ended = self
+            .stages(&layout, started, &mut follow, &mut running, &mut figures)
+            .await;
+        // Of a target that still runs, the time and memory can be read.
+        let usage = Usage::read();
+        let now = self.since(started);
+        running.stop().await;
+        recorder.close(Mark::Closed {
+            writes: fleet.writes(),
+            idle: fleet.idle_writes(),
+        });
+        let end = match ended {
+            Ok(()) => End::Complete,
+            Err(Ended::Early(end)) => end,
+            Err(Ended::Broken(error)) => return Err(error),
+        };
+        follow.judge.finish(now);
+        Ok(self.report(&follow.judge, now, end, &figures, usage))
+    }
+
+    /// Time of the clusters since the timeline began.
+    fn since(&self, started: Timestamp) -> Duration {
+        Duration::try_from((self.fleet.clock())().duration_since(started)).unwrap_or_default()
+    }
+
+    /// Places all workloads, fails the clusters and waits until all have moved.
+    async fn stages(
+        &self,
+        layout: &Layout,
+        started: Timestamp,
+        follow: &mut Follow,
+        running: &mut Started,
+        figures: &mut Figures,
+    ) -> Result<(), Ended> {
+        let members = self.parameters.members;
+        let ready = self.settings.timeouts.ready;
+        let wait = follow.until(ready, |follow| follow.ready() >= members);
+        match self.watched(running, wait).await {
+            Err(Ended::Early(End::NotMoved)) => {
+                return Err(Ended::Broken(ScaleError::NotReady {
+                    ready: follow.ready(),
+                    members,
+                    waited: ready,
+                }));
+            }
+            other => other?,
+        }
+        (self.say)(&format!(
+            "{members} members ready after {:.1} s",
+            self.boot.as_secs_f64()
+        ));
+        let limit = Duration::from_secs(self.parameters.limit_seconds);
+        let workloads = self.parameters.workloads;
+        let began = Instant::now();
+        let placing = async {
+            let wait = follow.until(limit, |follow| follow.judge.progress().placed >= workloads);
+            let (created, placed) = tokio::join!(self.create(layout), wait);
+            created?;
+            placed
+        };
+        let placed = self.watched(running, placing).await;
+        figures.placing = began.elapsed();
+        figures.before = self.fleet.traffic();
+        match placed {
+            Err(Ended::Early(End::NotMoved)) => return Err(Ended::Early(End::NotPlaced)),
+            other => other?,
+        }
+        (self.say)(&format!(
+            "{workloads} workloads placed after {:.1} s",
+            figures.placing.as_secs_f64()
+        ));
+        self.watched(running, follow.linger(LINGER)).await?;
+        figures.before = self.fleet.traffic();
+        let began = Instant::now();
+        follow.fail(self.since(started));
+        let moved = self.fail(layout, follow, running, limit).await;
+        figures.moving = began.elapsed();
+        moved?;
+        let affected = follow.judge.progress().affected;
+        (self.say)(&format!(
+            "{affected} workloads moved after {:.1} s",
+            figures.moving.as_secs_f64()
+        ));
+        self.watched(running, follow.linger(LINGER)).await
+    }
+
+    /// Fails the clusters and waits until all workloads on them have moved.
+    async fn fail(
+        &self,
+        layout: &Layout,
+        follow: &mut Follow,
+        running: &mut Started,
+        limit: Duration,
+    ) -> Result<(), Ended> {
+        let affected = follow.judge.progress().affected;
+        if affected == 0 {
+            return Err(Ended::Broken(ScaleError::NothingToMove));
+        }
+        let moving = async {
+            let wait = follow.until(limit, |follow| follow.judge.progress().settled >= affected);
+            let (tainted, moved) = tokio::join!(self.taint(layout), wait);
+            tainted?;
+            moved
+        };
+        self.watched(running, moving).await
+    }
+
+    /// Carries a stage out, unless the user interrupts or the target ends.
+    async fn watched(
+        &self,
+        running: &mut Started,
+        stage: impl Future<Output = Result<(), Stopped>>,
+    ) -> Result<(), Ended> {
+        tokio::select! {
+            biased;
+            () = self.settings.interrupt.asked() => Err(Ended::Early(End::Interrupted)),
+            ended = running.ended() => {
+                (self.say)(&format!("the target ended: {ended}"));
+                Err(Ended::Early(End::TargetEnded))
+            }
+            done = stage => done.map_err(|stopped| match stopped {
+                Stopped::TimeLimit => Ended::Early(End::NotMoved),
+                Stopped::HotLoop(revisions) => Ended::Broken(ScaleError::HotLoop { revisions }),
+                Stopped::Broken(error) => Ended::Broken(*error),
+            }),
+        }
+    }
+
+    async fn create(&self, layout: &Layout) -> Result<(), Stopped> {
+        let client = self.fleet.control().inside(BATON);
+        let namespace = self.fleet.namespace();
+        let api = |group: &str, version: &str, kind: &str| -> Api<DynamicObject> {
+            let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+            Api::namespaced_with(client.clone(), namespace, &kind)
+        };
+        let policies = api("policy.karmada.io", "v1alpha1", "PropagationPolicy");
+        let deployments = api("apps", "v1", "Deployment");
+        let each = (0..self.parameters.workloads).map(|number| {
+            let (policies, deployments) = (&policies, &deployments);
+            async move {
+                create(policies, layout.policy(number)).await?;
+                create(deployments, layout.deployment(number)).await
+            }
+        });
+        let created = stream::iter(each).buffer_unordered(AT_ONCE);
+        created.try_collect().await.map_err(Stopped::broken)
+    }
+
+    async fn taint(&self, layout: &Layout) -> Result<(), Stopped> {
+        let client = self.fleet.control().inside(BATON);
+        let taint = Taint {
+            key: "baton.dev/failed".to_owned(),
+            value: None,
+            effect: "NoExecute".to_owned(),
+        };
+        let each = layout.failing().iter().map(|cluster| {
+            let (client, taint) = (&client, &taint);
+            async move {
+                let tainted = actions::taint(client, cluster.as_str(), taint).await;
+                tainted.map_err(|source| ScaleError::Taint {
+                    cluster: cluster.clone(),
+                    source: Box::new(source),
+                })
+            }
+        });
+        let tainted = stream::iter(each).buffer_unordered(TAINTED_AT_ONCE);
+        tainted.try_collect().await.map_err(Stopped::broken)
+    }
+
+    fn report(&self, judge: &Judge, now: Duration, end: End, figures: &Figures, usage: Usage) -> ScaleReport {
+        let implementation = self.settings.target.implementation();
+        let target = [Some(implementation.name), implementation.version];
+        let after = self.fleet.traffic();
+        let refusals = after.refusals.iter().map(|((program, status), count)| Refusals {
+            program: program.clone(),
+            status: *status,
+            count: *count,
+        });
+        let asked = &self.settings.asked;
+        ScaleReport {
+            api_version: report::API_VERSION.to_owned(),
+            kind: report::KIND.to_owned(),
+            baton: env!("CARGO_PKG_VERSION").to_owned(),
+            date: Timestamp::now().strftime("%FT%TZ").to_string(),
+            machine: Machine {
+                os: std::env::consts::OS.to_owned(),
+                arch: std::env::consts::ARCH.to_owned(),
+                processors: std::thread::available_parallelism().map_or(1, usize::from),
+                memory_kib: usage.memory_kib,
+            },
+            target: target.into_iter().flatten().collect::<Vec<_>>().join(" "),
+            backend: self.settings.backend.name().to_owned(),
+            virtual_time: self.settings.backend.time_mode() == TimeMode::Virtual,
+            parameters: self.parameters,
+            end,
+            workloads: judge.progress(),
+            phases: report::phases(judge),
+            series: report::series(judge, now),
+            recovery: Bucket::all(&report::recoveries(judge)),
+            requests: requests(&figures.before, &after),
+            refusals: refusals.collect(),
+            cost: Cost {
+                boot_seconds: self.boot.as_secs_f64(),
+                placing_seconds: figures.placing.as_secs_f64(),
+                moving_seconds: figures.moving.as_secs_f64(),
+                processes: usage.processes,
+                revisions: judge.revisions(),
+            },
+            violations: report::violations(judge, |id| asked.consequence(id) == Consequence::Deviation),
+            not_judged: judge.not_judged(),
+            missing: if end == End::Complete {
+                Vec::new()
+            } else {
+                judge.missing(NAMED)
+            },
+        }
+    }
+}
+
+/// Reason why a run ended before all workloads had moved.
+enum Ended {
+    /// With figures so far.
+    Early(End),
+    /// Without a result.
+    Broken(ScaleError),
+}
+
+/// The target: its controller, and the parts that keep running while that is stopped.
+struct Started {
+    api: Option<Box<dyn Running>>,
+    controller: Option<Box<dyn Running>>,
+}
+
+impl Started {
+    async fn ended(&mut self) -> String {
+        let of = async |running: &mut Option<Box<dyn Running>>| match running {
+            Some(running) => running.ended().await.to_string(),
+            None => std::future::pending().await,
+        };
+        tokio::select! {
+            biased;
+            ended = of(&mut self.api) => ended,
+            ended = of(&mut self.controller) => ended,
+        }
+    }
+
+    async fn stop(self) {
+        for running in [self.controller, self.api].into_iter().flatten() {
+            running.stop().await;
+        }
+    }
+}
+
+async fn create(api: &Api<DynamicObject>, object: Value) -> Result<(), ScaleError> {
+    let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
+    let what = format!(
+        "creating {} {}",
+        text(&object["kind"]),
+        text(&object["metadata"]["name"])
+    );
+    let object = serde_json::from_value(object).map_err(kube::Error::SerdeError);
+    let refused = |source| ScaleError::Refused {
+        what: what.clone(),
+        source: Box::new(source),
+    };
+    let created = api.create(&PostParams::default(), &object.map_err(refused)?).await;
+    created.map(drop).map_err(refused)
+}
+
+/// Requests until members failed, and after that.
+fn requests(before: &RequestCounts, after: &RequestCounts) -> Vec<Requests> {
+    let each = after.requests.iter().map(|(key, count)| {
+        let placing = before.requests.get(key).copied().unwrap_or_default();
+        let kind = if key.subresource.is_empty() {
+            key.kind.clone()
+        } else {
+            format!("{}/{}", key.kind, key.subresource)
+        };
+        Requests {
+            program: key.client.clone(),
+            is_harness: HARNESS.contains(&key.client.as_str()),
+            verb: key.verb.clone(),
+            kind,
+            placing,
+            moving: count.saturating_sub(placing),
+        }
+    });
+    each.collect()
+}
+
+impl ScaleError {
+    /// The error with its causes.
+    pub fn chain(&self) -> String {
+        error_chain(self)
+    }
+}

@@ -1,0 +1,131 @@
+//! Processor time and memory of this process and of those that it has started, from `/proc`. Other systems than Linux tell
+//! nothing there.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use baton_core::scale::report::Process;
+
+/// Ticks of a second in `/proc/*/stat`: a constant of Linux's interface for programs.
+const TICKS: f64 = 100.0;
+
+/// Resources that processes used.
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    /// This process, then those that it has started, by name.
+    pub(super) processes: Vec<Process>,
+    /// Memory of the machine.
+    pub(super) memory_kib: Option<u64>,
+}
+
+/// A line of `/proc/*/stat`.
+#[derive(Debug, PartialEq)]
+struct Stat {
+    name: String,
+    parent: u32,
+    cpu_seconds: f64,
+}
+
+impl Usage {
+    /// Reads the resources that processes have used so far.
+    pub(super) fn read() -> Self {
+        let own = std::process::id();
+        let mut all: BTreeMap<u32, Stat> = BTreeMap::new();
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let pid = entry.file_name().to_str().and_then(|it| it.parse().ok());
+            if let Some(pid) = pid
+                && let Some(stat) = fs::read_to_string(entry.path().join("stat"))
+                    .ok()
+                    .and_then(|it| stat(&it))
+            {
+                all.insert(pid, stat);
+            }
+        }
+        let mut ours: Vec<(u32, &Stat)> = all
+            .iter()
+            .filter(|(pid, _)| descends(&all, **pid, own))
+            .map(|(pid, it)| (*pid, it))
+            .collect();
+        ours.sort_by_key(|(pid, it)| (*pid != own, &it.name, *pid));
+        let process = |(pid, stat): &(u32, &Stat)| {
+            let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status")).ok()?;
+            Some(Process {
+                name: stat.name.clone(),
+                cpu_seconds: stat.cpu_seconds,
+                peak_memory_kib: kib(&status, "VmHWM:")?,
+            })
+        };
+        let machine = fs::read_to_string("/proc/meminfo").ok();
+        Self {
+            processes: ours.iter().filter_map(process).collect(),
+            memory_kib: machine.and_then(|it| kib(&it, "MemTotal:")),
+        }
+    }
+}
+
+/// Checks whether a process is `from` or one of its descendants.
+fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, from: u32) -> bool {
+    // A chain cannot be longer than there are processes.
+    for _ in 0..=all.len() {
+        if pid == from {
+            return true;
+        }
+        match all.get(&pid) {
+            Some(stat) => pid = stat.parent,
+            None => return false,
+        }
+    }
+    false
+}
+
+fn stat(line: &str) -> Option<Stat> {
+    // The name is in parentheses and may contain some.
+    let (before, after) = line.rsplit_once(')')?;
+    let (_, name) = before.split_once('(')?;
+    let fields: Vec<&str> = after.split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at)?.parse::<u32>().ok().map(f64::from);
+    Some(Stat {
+        name: name.to_owned(),
+        parent: fields.get(1)?.parse().ok()?,
+        cpu_seconds: (ticks(11)? + ticks(12)?) / TICKS,
+    })
+}
+
+fn kib(text: &str, field: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_stat_is_read_whatever_the_name() {
+        let line = "42 (a (b) c) S 7 42 42 0 -1 4194560 100 0 0 0 250 150 0 0 20 0 4 0 100 1 1";
+        let expected = Stat {
+            name: "a (b) c".to_owned(),
+            parent: 7,
+            cpu_seconds: 4.0,
+        };
+        assert_eq!(stat(line), Some(expected));
+        assert_eq!(stat("nothing"), None);
+    }
+
+    #[test]
+    fn a_process_is_ours_if_one_of_ours_has_started_it() {
+        let of = |parent| Stat {
+            name: String::new(),
+            parent,
+            cpu_seconds: 0.0,
+        };
+        let all = BTreeMap::from([(2, of(1)), (3, of(2)), (4, of(3)), (5, of(1)), (6, of(6))]);
+        let ours: Vec<u32> = all.keys().copied().filter(|pid| descends(&all, *pid, 2)).collect();
+        assert_eq!(ours, [2, 3, 4]);
+    }
+
+    #[test]
+    fn memory_is_read_in_kib() {
+        assert_eq!(kib("Name:\tx\nVmHWM:\t  2048 kB\n", "VmHWM:"), Some(2048));
+        assert_eq!(kib("Name:\tx\n", "VmHWM:"), None);
+    }
+}

@@ -1,0 +1,147 @@
+//! Results for the terminal.
+
+use std::fmt::Write as _;
+
+use baton_core::scale::{
+    compare,
+    report::{End, ScaleReport},
+};
+
+use crate::show::{count, table};
+
+/// A result.
+pub fn result(report: &ScaleReport) -> String {
+    let mut text = String::new();
+    let mut section = |head: &str, body: String| {
+        if !body.is_empty() {
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "{head}\n\n{body}\n");
+        }
+    };
+    section("Seconds of each phase, by the clusters' clock", phases(report));
+    section("Requests per failover", requests(report));
+    section("Processes", processes(report));
+    let refusals = [(409, "conflicts (409)"), (429, "throttled (429)")];
+    let refusals = refusals.map(|(status, words)| format!("{} {words}", report.refused_with(status)));
+    let progress = report.workloads;
+    let cost = &report.cost;
+    let _ = writeln!(
+        text,
+        "{}: {} placed in {:.1} s, {} of {} moved in {:.1} s of real time; {}; {} judged",
+        report.end.words(),
+        count(progress.placed, "workload"),
+        cost.placing_seconds,
+        progress.settled,
+        progress.affected,
+        cost.moving_seconds,
+        refusals.join(", "),
+        count(usize::try_from(cost.revisions).unwrap_or(usize::MAX), "revision"),
+    );
+    text
+}
+
+fn phases(report: &ScaleReport) -> String {
+    if report.phases.is_empty() {
+        return String::new();
+    }
+    let mut table = table(&["PHASE", "WORKLOADS", "P50", "P90", "P99", "MAX"]);
+    for phase in &report.phases {
+        let of = phase.seconds;
+        let mut row = vec![phase.phase.words().to_owned(), of.count.to_string()];
+        row.extend([of.p50, of.p90, of.p99, of.max].map(|it| format!("{it:.3}")));
+        table.add_row(row);
+    }
+    table.trim_fmt()
+}
+
+/// Requests of the time after the failure.
+fn requests(report: &ScaleReport) -> String {
+    let failovers = report.workloads.healthy;
+    if failovers == 0 {
+        return String::new();
+    }
+    let mut table = table(&["PROGRAM", "VERB", "KIND", "REQUESTS", "PER FAILOVER"]);
+    for request in report.requests.iter().filter(|it| it.moving > 0) {
+        #[expect(clippy::cast_precision_loss, reason = "numbers of requests are far below 2^52")]
+        let each = request.moving as f64 / failovers as f64;
+        table.add_row([
+            request.program.clone(),
+            request.verb.clone(),
+            request.kind.clone(),
+            request.moving.to_string(),
+            format!("{each:.2}"),
+        ]);
+    }
+    let mut text = table.trim_fmt();
+    if let (Some(all), Some(writes)) = (report.requests_per_failover(), report.writes_per_failover()) {
+        let _ = write!(
+            text,
+            "\n\nthe target: {all:.2} requests per failover, {writes:.2} of them writes"
+        );
+    }
+    text
+}
+
+fn processes(report: &ScaleReport) -> String {
+    if report.cost.processes.is_empty() {
+        return String::new();
+    }
+    let mut table = table(&["PROGRAM", "PROCESSOR TIME", "PEAK MEMORY"]);
+    for process in &report.cost.processes {
+        table.add_row([
+            process.name.clone(),
+            format!("{:.1} s", process.cpu_seconds),
+            format!("{} MiB", process.peak_memory_kib / 1024),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+/// Errors and remarks of a result.
+pub fn warnings(report: &ScaleReport) -> String {
+    let mut text = String::new();
+    for violated in &report.violations {
+        let grade = if violated.deviates { "error" } else { "remark" };
+        let requirement = violated
+            .requirement
+            .as_ref()
+            .map(|id| format!("{id}: "))
+            .unwrap_or_default();
+        let times = count(violated.count, "time");
+        let _ = writeln!(text, "{grade}: {requirement}{}, {times}", violated.broken.words());
+        if let Some(first) = violated.first.first() {
+            let _ = writeln!(text, "  {} at {:.3} s: {}", first.workload, first.at, first.seen);
+            for told in &first.story {
+                let _ = writeln!(text, "    {:>10.3} s  {}", told.at, told.what);
+            }
+        }
+    }
+    for sentence in &report.not_judged {
+        let _ = writeln!(text, "not judged: {sentence}");
+    }
+    if report.end != End::Complete && !report.missing.is_empty() {
+        let _ = writeln!(
+            text,
+            "error: {}; missing: {}, …",
+            report.end.words(),
+            report.missing.join(", ")
+        );
+        let help = match report.end {
+            End::NotPlaced | End::NotMoved => "help: --limit gives more time",
+            End::Complete | End::TargetEnded | End::Interrupted => return text,
+        };
+        let _ = writeln!(text, "{help}");
+    }
+    text
+}
+
+/// Two results side by side.
+pub fn comparison(one: &ScaleReport, other: &ScaleReport) -> String {
+    let mut table = table(&["FIGURE", &one.target, &other.target, "RATIO"]);
+    let figure = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |it| format!("{it:.3}"));
+    for row in compare::rows(one, other) {
+        let ratio = row.ratio().map_or_else(|| "-".to_owned(), |it| format!("{it:.2}"));
+        table.add_row([row.name.clone(), figure(row.one), figure(row.other), ratio]);
+    }
+    table.trim_fmt()
+}

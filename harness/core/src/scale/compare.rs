@@ -1,0 +1,78 @@
+//! Two results side by side.
+
+use serde_json::Value;
+
+use super::{phases::Phase, report::ScaleReport};
+
+/// A figure of two results; `None` where a result does not have it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Name of the figure, with its unit.
+    pub name: String,
+    /// Of the first.
+    pub one: Option<f64>,
+    /// Of the second.
+    pub other: Option<f64>,
+}
+
+impl Row {
+    /// The second divided by the first.
+    pub fn ratio(&self) -> Option<f64> {
+        let (one, other) = (self.one?, self.other?);
+        (one > 0.0).then(|| other / one)
+    }
+}
+
+/// All figures of two results.
+pub fn rows(one: &ScaleReport, other: &ScaleReport) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut row = |name: String, of: &dyn Fn(&ScaleReport) -> Option<f64>| {
+        let (one, other) = (of(one), of(other));
+        if one.is_some() || other.is_some() {
+            rows.push(Row { name, one, other });
+        }
+    };
+    for phase in Phase::ALL {
+        let words = phase.words();
+        row(format!("{words}, p50 (s)"), &|it| Some(it.phase(phase)?.p50));
+        row(format!("{words}, p99 (s)"), &|it| Some(it.phase(phase)?.p99));
+        row(format!("{words}, max (s)"), &|it| Some(it.phase(phase)?.max));
+    }
+    row("requests per failover".to_owned(), &ScaleReport::requests_per_failover);
+    row("writes per failover".to_owned(), &ScaleReport::writes_per_failover);
+    row("conflicts (409)".to_owned(), &|it| number(it, it.refused_with(409)));
+    row("throttled (429)".to_owned(), &|it| number(it, it.refused_with(429)));
+    row("placing, real time (s)".to_owned(), &|it| Some(it.cost.placing_seconds));
+    row("moving, real time (s)".to_owned(), &|it| Some(it.cost.moving_seconds));
+    row("processor time (s)".to_owned(), &|it| {
+        Some(it.cost.processes.first()?.cpu_seconds)
+    });
+    row("peak memory (MiB)".to_owned(), &|it| {
+        let kib = u32::try_from(it.cost.processes.first()?.peak_memory_kib).ok()?;
+        Some(f64::from(kib) / 1024.0)
+    });
+    rows
+}
+
+/// A number of requests; `None` where no requests are counted.
+fn number(report: &ScaleReport, count: u64) -> Option<f64> {
+    let count = u32::try_from(count).ok()?;
+    (!report.requests.is_empty()).then(|| f64::from(count))
+}
+
+/// Differences in parameters, clusters and machine: figures of runs that differ in these say little.
+pub fn differences(one: &ScaleReport, other: &ScaleReport) -> Vec<String> {
+    let of = |report: &ScaleReport| {
+        let mut of = serde_json::to_value(report.parameters).unwrap_or_default();
+        of["backend"] = Value::from(report.backend.clone());
+        of["virtualTime"] = Value::from(report.virtual_time);
+        of["machine"] = serde_json::to_value(&report.machine).unwrap_or_default();
+        of
+    };
+    let (one, other) = (of(one), of(other));
+    let fields = one.as_object().into_iter().flatten();
+    let differing = fields.filter(|(name, value)| other[name.as_str()] != **value);
+    differing
+        .map(|(name, value)| format!("{name}: {value} and {}", other[name.as_str()]))
+        .collect()
+}
