@@ -41,7 +41,7 @@ fn map(name: &str) -> ConfigMap {
     serde_json::from_value(json!({"metadata": {"name": name}})).expect("a ConfigMap")
 }
 
-/// What the keeper does with the first write.
+/// Decision of the keeper on the first write.
 #[derive(Clone, Copy)]
 enum First {
     LetIn,

@@ -17,7 +17,7 @@ use baton_core::{
 
 use crate::{evidence::Log, files::Roots, load::Suite, run, settings::Settings};
 
-/// Everything that a run needs besides its case.
+/// Everything that a run needs, without its case.
 #[derive(Clone, Copy)]
 pub(super) struct Runs<'a> {
     pub(super) suite: &'a Suite,
@@ -36,7 +36,7 @@ pub(super) struct Explorable<'a> {
     pub(super) points: Vec<Point>,
     /// Number of writes of the implementation in the run without faults.
     pub(super) writes: usize,
-    /// What the run without faults shows already.
+    /// Findings of the run without faults.
     pub(super) known: BTreeSet<Signature>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct VariantRun {
     pub(super) timeline: Timeline,
     pub(super) writes: Vec<TargetWrite>,
     pub(super) shown: Shown,
-    /// Set if something cannot be told.
+    /// Set if the verdict leaves something open.
     pub(super) inconclusive: bool,
 }
 

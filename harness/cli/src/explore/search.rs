@@ -37,7 +37,7 @@ pub(super) struct Search<'a> {
     pub(super) deadline: Option<Instant>,
 }
 
-/// A plan that is to be run.
+/// A plan without a result.
 struct Todo<'a> {
     of: &'a Explorable<'a>,
     plan: space::Plan,
@@ -52,17 +52,18 @@ struct Tried<'a> {
     run: Result<VariantRun, String>,
 }
 
-/// What earlier plans of this exploration have shown, and is printed already.
+/// Findings of earlier plans of this exploration, which are printed already.
 #[derive(Default)]
 struct ShownBefore {
     deviations: BTreeSet<Signature>,
-    leads: BTreeSet<Signature>,
+    /// Titles of leads.
+    leads: BTreeSet<String>,
 }
 
 impl ShownBefore {
     /// Prints a lead, the first of its kind.
     fn tell(&mut self, lead: &Finding, tried: &Tried<'_>) {
-        if !self.leads.insert(Signature::of(lead)) {
+        if !self.leads.insert(lead.title.clone()) {
             return;
         }
         let seen = lead.seen.lines().next().unwrap_or_default();

@@ -96,7 +96,10 @@ fn labels_lost_with_an_answer() -> Fault {
         })
 }
 
-/// Why a mutant is not found as it should be: a case of the suite shows it, or the exploration does not.
+/// Number of plans that find a mutant.
+///
+/// # Errors
+/// If a case of the suite shows it already, or the exploration does not.
 pub fn try_out(trial: &Trial, roots: &Roots, it: &Explored) -> Result<usize, String> {
     let Explored { mutant, case, fault } = it;
     if let Death::Killed { case, .. } = trial.try_out(mutant) {
