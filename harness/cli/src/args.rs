@@ -3,6 +3,7 @@
 mod explore;
 mod loudness;
 mod scale;
+mod values;
 
 use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, sync::LazyLock};
 
@@ -13,9 +14,10 @@ use clap::{
 };
 use clap_complete::Shell;
 
-pub use explore::{Explore, FaultName};
+pub use explore::Explore;
 pub use loudness::Loudness;
 pub use scale::{Scale, ScaleBackend, ScaleCommand, ScaleRun};
+pub use values::Named;
 
 use crate::{
     backend::{self, BackendOptions},

@@ -67,9 +67,10 @@ pub struct Explored {
     pub tried: BTreeSet<(String, MoveFault)>,
     /// Classes of writes with a fault, of all cases.
     pub known: BTreeSet<(String, MoveFault)>,
-    /// Moves that did not happen.
-    pub not_happened: Vec<String>,
 }
+
+/// Plans whose move did not happen, in [`Explored::plans`].
+const NOT_HAPPENED: &str = "did not happen";
 
 impl Explored {
     fn count(&mut self, line: &Line) {
@@ -77,15 +78,11 @@ impl Explored {
             Outcome::Conforms => "conform",
             Outcome::Deviates => "deviate",
             Outcome::Lead => "have leads",
-            Outcome::NotHappened => "did not happen",
+            Outcome::NotHappened => NOT_HAPPENED,
             Outcome::Broken => "broken",
         };
         *self.plans.entry(word).or_default() += 1;
         self.deviations += usize::from(line.outcome == Outcome::Deviates);
-        if line.outcome == Outcome::NotHappened {
-            self.not_happened
-                .push(format!("{}: {}", line.case, line.moves.join("; ")));
-        }
     }
 
     /// The last lines of an exploration.
@@ -113,10 +110,10 @@ impl Explored {
         if self.left > 0 {
             outln!("not run    {}", count(self.left, "plan"));
         }
-        if !self.not_happened.is_empty() {
+        if let Some(number) = self.plans.get(NOT_HAPPENED) {
             outln!(
                 "           {} did not happen: the write did not come, or its object was not there",
-                count(self.not_happened.len(), "plan")
+                count(*number, "plan")
             );
         }
     }

@@ -132,7 +132,7 @@ fn read_files(
         };
         match case_file::read(file, area(name.as_deref()), &text, context) {
             Ok(found) => cases.extend(found),
-            // What is wrong with a list of scenarios is told once, and not for each file that has its scenarios.
+            // A mistake in a list of scenarios is reported once, not for each file that uses the list.
             Err(found) => {
                 let new: Vec<_> = found.into_iter().filter(|it| !broken.contains(it)).collect();
                 broken.extend(new);

@@ -240,7 +240,6 @@ fn point(class: &str, verb: &str, nth: u64) -> Point {
     Point {
         step: 0,
         at: at("ResourceBinding", verb, nth),
-        changes: BTreeSet::new(),
         class: class.to_owned(),
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_apiserver::{ApiServer, Gate, Gatekeeper, Options};
-use futures::TryStreamExt as _;
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
@@ -39,6 +40,17 @@ fn guarded() -> Guarded {
 
 fn map(name: &str) -> ConfigMap {
     serde_json::from_value(json!({"metadata": {"name": name}})).expect("a ConfigMap")
+}
+
+/// Creates a `ConfigMap`, and returns its revision.
+async fn made(api: &Api<ConfigMap>) -> String {
+    let made = api.create(&PostParams::default(), &map("a")).await;
+    made.expect("created").resource_version().expect("a revision")
+}
+
+async fn watch(api: &Api<ConfigMap>, revision: &str) -> BoxStream<'static, kube::Result<WatchEvent<ConfigMap>>> {
+    let watch = api.watch(&WatchParams::default(), revision).await;
+    watch.expect("a watch").boxed()
 }
 
 /// Decision of the keeper on the first write.
@@ -133,15 +145,9 @@ async fn reads_and_writes_from_inside_pass() {
 async fn lines_of_held_watches_come_later_and_in_order() {
     let test = guarded();
     drop(test.keeper);
-    let made = test
-        .inside
-        .create(&PostParams::default(), &map("a"))
-        .await
-        .expect("created");
-    let revision = made.resource_version().expect("a revision");
-    let params = WatchParams::default();
-    let mut outside = Box::pin(test.outside.watch(&params, &revision).await.expect("a watch"));
-    let mut inside = Box::pin(test.inside.watch(&params, &revision).await.expect("a watch"));
+    let revision = made(&test.inside).await;
+    let mut outside = watch(&test.outside, &revision).await;
+    let mut inside = watch(&test.inside, &revision).await;
     let held = Duration::from_secs(30);
     let begin = Instant::now();
     test.server.faults().hold_watches(held);
@@ -170,15 +176,9 @@ async fn lines_of_held_watches_come_later_and_in_order() {
 async fn broken_connections_end_watches_from_outside_and_new_ones_are_accepted() {
     let test = guarded();
     drop(test.keeper);
-    let made = test
-        .inside
-        .create(&PostParams::default(), &map("a"))
-        .await
-        .expect("created");
-    let revision = made.resource_version().expect("a revision");
-    let params = WatchParams::default();
-    let mut outside = Box::pin(test.outside.watch(&params, &revision).await.expect("a watch"));
-    let mut inside = Box::pin(test.inside.watch(&params, &revision).await.expect("a watch"));
+    let revision = made(&test.inside).await;
+    let mut outside = watch(&test.outside, &revision).await;
+    let mut inside = watch(&test.inside, &revision).await;
     test.server.faults().break_connections();
     let ended = outside.try_next().await;
     assert!(!matches!(ended, Ok(Some(_))), "{ended:?}");
@@ -187,6 +187,6 @@ async fn broken_connections_end_watches_from_outside_and_new_ones_are_accepted()
         .await
         .expect("created");
     assert!(matches!(inside.try_next().await, Ok(Some(WatchEvent::Added(_)))));
-    let mut again = Box::pin(test.outside.watch(&params, &revision).await.expect("a watch"));
+    let mut again = watch(&test.outside, &revision).await;
     assert!(matches!(again.try_next().await, Ok(Some(WatchEvent::Added(_)))));
 }

@@ -1,9 +1,11 @@
 //! Options of `explore`.
 
-use std::{fmt, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use baton_core::{case::model::MoveFault, event::Shard, yaml::decode::parse_duration};
+use baton_core::{case::model::MoveFault, event::Shard};
 use clap::Args;
+
+use super::values::{Named, duration};
 
 /// Options of `explore`.
 #[derive(Debug, Args)]
@@ -27,8 +29,8 @@ pub struct Explore {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     pub depth: u8,
     /// The faults to try, separated by commas
-    #[arg(long, value_name = "FAULT", value_delimiter = ',', default_values_t = MoveFault::ALL.map(FaultName))]
-    pub moves: Vec<FaultName>,
+    #[arg(long, value_name = "FAULT", value_delimiter = ',', default_values_t = MoveFault::ALL.map(Named))]
+    pub moves: Vec<Named<MoveFault>>,
     /// Only one part of the plans, such as 2/4 for the second of four
     #[arg(long, value_name = "PART/OF")]
     pub shard: Option<Shard>,
@@ -44,30 +46,4 @@ pub struct Explore {
     /// Continue the exploration whose journal is in DIR
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
-}
-
-/// A fault by the name that case files use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FaultName(pub MoveFault);
-
-impl fmt::Display for FaultName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.name())
-    }
-}
-
-impl FromStr for FaultName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = MoveFault::ALL.into_iter().find(|it| it.name() == text);
-        found.map(Self).ok_or_else(|| {
-            let names = MoveFault::ALL.map(MoveFault::name);
-            format!("expected one of {}", names.join(", "))
-        })
-    }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| "expected a time such as 60s or 5m".to_owned())
 }

@@ -1,12 +1,11 @@
 //! Options of `scale`.
 
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
-use baton_core::{
-    scale::parameters::{Parameters, Profile, Spread},
-    yaml::decode::parse_duration,
-};
+use baton_core::scale::parameters::{Parameters, Profile, Spread};
 use clap::{Args, Subcommand, ValueEnum};
+
+use super::values::{Named, duration};
 
 /// Options of `scale`.
 #[derive(Debug, Args)]
@@ -70,7 +69,7 @@ pub struct ScaleRun {
     )]
     pub assets: Option<PathBuf>,
     /// Time limit of placing and of moving, each, by the clusters' clock [default: 1h; 10m in real time]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = limit)]
     pub limit: Option<Duration>,
     /// Random seed
     #[arg(long, default_value_t = 0)]
@@ -108,52 +107,8 @@ pub enum ScaleBackend {
     Envtest,
 }
 
-/// A value by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Named<T>(pub T);
-
-/// A value with a name on the command line.
-trait HasName: Copy + 'static {
-    const EACH: &'static [Self];
-    fn name_of(self) -> &'static str;
-}
-
-impl HasName for Profile {
-    const EACH: &'static [Self] = &Self::ALL;
-
-    fn name_of(self) -> &'static str {
-        self.name()
-    }
-}
-
-impl HasName for Spread {
-    const EACH: &'static [Self] = &Self::ALL;
-
-    fn name_of(self) -> &'static str {
-        self.name()
-    }
-}
-
-impl<T: HasName> fmt::Display for Named<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.name_of())
-    }
-}
-
-impl<T: HasName> FromStr for Named<T> {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = T::EACH.iter().find(|it| it.name_of() == text);
-        found.copied().map(Self).ok_or_else(|| {
-            let names: Vec<_> = T::EACH.iter().map(|it| it.name_of()).collect();
-            format!("expected one of {}", names.join(", "))
-        })
-    }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let duration = parse_duration(text).ok_or_else(|| "expected a time such as 60s or 5m".to_owned())?;
+fn limit(text: &str) -> Result<Duration, String> {
+    let duration = duration(text)?;
     if duration < Duration::from_secs(1) {
         return Err("expected a second or more".to_owned());
     }

@@ -112,7 +112,7 @@ impl Output {
         }
     }
 
-    /// Returns true if a case has a line of its own: in a large run that is one that does not conform.
+    /// Returns true if a line is printed for a case: in a large run, only for one that does not conform.
     fn lists(&self, result: &CaseResult) -> bool {
         let Loudness { verbose, quiet } = self.loudness;
         let conforms = matches!(&result.outcome, CaseOutcome::Conforms(verdict) if verdict.elsewhere.is_empty());

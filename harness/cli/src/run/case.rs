@@ -197,7 +197,7 @@ impl Ran {
     }
 }
 
-/// Where a run writes besides its timeline.
+/// Output of a run, without its timeline.
 struct Files<'a> {
     /// Output of a target that is a program.
     log: &'a Path,
@@ -205,8 +205,8 @@ struct Files<'a> {
     traffic: Option<Traffic>,
 }
 
-/// Carries out the plan of a case on its own fleet and judges the timeline; the error says what is broken. It has a thread
-/// of its own; if it keeps that for too long, it is given up.
+/// Carries out the plan of a case on its own fleet and judges the timeline; the error says what is broken. It runs in
+/// a new thread; if it does not yield for too long, it is given up.
 pub fn execute(
     case: &Case,
     plan: &Plan,

@@ -18,8 +18,6 @@ pub struct Point {
     pub step: usize,
     /// The write as a move names it.
     pub at: WritePoint,
-    /// Fields that the write changed, if known: paths, two keys deep.
-    pub changes: BTreeSet<String>,
     /// Writes of one class count as the same for an exploration that has no time for all.
     pub class: String,
 }
@@ -60,7 +58,6 @@ pub fn points(base: &Base, writes: &[TargetWrite], timeline: &Timeline) -> Vec<P
                 subresource: write.subresource.clone(),
                 nth,
             },
-            changes,
         });
     }
     points

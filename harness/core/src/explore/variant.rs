@@ -93,12 +93,7 @@ impl Base {
         }
     }
 
-    /// Name of the case that is varied.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Text of the step of the file that a planned step belongs to; its number in the file, from 0.
+    /// Number of the step in the file that a planned step belongs to, from 0.
     pub fn step_of(&self, planned: usize) -> usize {
         self.first_planned
             .partition_point(|first| *first <= planned)

@@ -1,0 +1,66 @@
+//! Values of options.
+
+use std::{fmt, str::FromStr, time::Duration};
+
+use baton_core::{
+    case::model::MoveFault,
+    scale::parameters::{Profile, Spread},
+    yaml::decode::parse_duration,
+};
+
+/// A value by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named<T>(pub T);
+
+/// A value with a name on the command line.
+trait HasName: Copy + 'static {
+    const EACH: &'static [Self];
+    fn name_of(self) -> &'static str;
+}
+
+impl HasName for MoveFault {
+    const EACH: &'static [Self] = &Self::ALL;
+
+    fn name_of(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl HasName for Profile {
+    const EACH: &'static [Self] = &Self::ALL;
+
+    fn name_of(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl HasName for Spread {
+    const EACH: &'static [Self] = &Self::ALL;
+
+    fn name_of(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl<T: HasName> fmt::Display for Named<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name_of())
+    }
+}
+
+impl<T: HasName> FromStr for Named<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = T::EACH.iter().find(|it| it.name_of() == text);
+        found.copied().map(Self).ok_or_else(|| {
+            let names: Vec<_> = T::EACH.iter().map(|it| it.name_of()).collect();
+            format!("expected one of {}", names.join(", "))
+        })
+    }
+}
+
+/// Parses a time, such as 60s or 5m.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "expected a time such as 60s or 5m".to_owned())
+}
