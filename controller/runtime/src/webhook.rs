@@ -31,6 +31,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::net::Listener;
 
@@ -46,6 +47,10 @@ const MAX_REVIEW: usize = 8 << 20;
 const TIMEOUT: i32 = 5;
 /// Maximum duration of a connection.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum duration of a registration that fails for reasons that may pass, such as a lost connection.
+const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time between two attempts to register.
+const REGISTRATION_PAUSE: Duration = Duration::from_secs(1);
 
 /// The webhook cannot be served or registered.
 #[derive(Debug, thiserror::Error)]
@@ -129,15 +134,25 @@ where
 }
 
 impl Registration {
-    /// Registers the webhook, replacing the registration of another instance.
+    /// Registers the webhook, replacing the registration of another instance. Retries while the control plane is
+    /// unreachable or unable to answer, for at most 30 s: a lost answer must not end a controller that is starting.
     ///
     /// # Errors
-    /// Fails if the control plane rejects the registration.
+    /// Fails if the control plane rejects the registration, or gives no answer in that time.
     pub async fn put(&self, control: &Client) -> Result<(), WebhookError> {
         let api: Api<ValidatingWebhookConfiguration> = Api::all(control.clone());
         let apply = PatchParams::apply(MANAGER).force();
-        api.patch(NAME, &apply, &Patch::Apply(self.configuration())).await?;
-        Ok(())
+        let deadline = Instant::now() + REGISTRATION_TIMEOUT;
+        loop {
+            match api.patch(NAME, &apply, &Patch::Apply(self.configuration())).await {
+                Ok(_) => return Ok(()),
+                Err(error) if may_pass(&error) && Instant::now() + REGISTRATION_PAUSE < deadline => {
+                    tracing::debug!(%error, "registering the webhook again after a pause");
+                    tokio::time::sleep(REGISTRATION_PAUSE).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     fn configuration(&self) -> Value {
@@ -164,6 +179,15 @@ impl Registration {
                 "timeoutSeconds": TIMEOUT,
             }],
         })
+    }
+}
+
+/// Returns `true` for errors of connections and overloaded servers, and `false` if the server rejected the request.
+fn may_pass(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => status.code >= 500 || status.code == 429,
+        kube::Error::Service(_) | kube::Error::HyperError(_) => true,
+        _ => false,
     }
 }
 
@@ -266,7 +290,64 @@ fn versions<T: DeserializeOwned>(request: &Value) -> (Option<T>, Option<T>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use kube::client::Body;
+
     use super::*;
+
+    /// A control plane that answers the attempts with these codes in order, the last one for ever; `None` breaks the
+    /// connection. Returns the number of attempts and the result of a registration.
+    async fn registered(answers: &'static [Option<u16>]) -> (usize, Result<(), WebhookError>) {
+        let attempts = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&attempts);
+        let control = tower::service_fn(move |_: Request<Body>| {
+            let attempt = counted.fetch_add(1, Ordering::Relaxed);
+            let answer = answers[attempt.min(answers.len() - 1)];
+            async move {
+                let code = answer.ok_or_else(|| io::Error::from(io::ErrorKind::ConnectionReset))?;
+                let mut response = Response::new(Body::from(
+                    match code {
+                        200 => json!({"apiVersion": "admissionregistration.k8s.io/v1",
+                        "kind": "ValidatingWebhookConfiguration", "metadata": {"name": NAME}}),
+                        _ => json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
+                        "message": "no", "reason": "Other"}),
+                    }
+                    .to_string()
+                    .into_bytes(),
+                ));
+                *response.status_mut() = StatusCode::from_u16(code).unwrap();
+                Ok::<_, io::Error>(response)
+            }
+        });
+        let registration = Registration {
+            url: "https://localhost".to_owned(),
+            certificate: String::new(),
+        };
+        let result = registration.put(&Client::new(control, "default")).await;
+        (attempts.load(Ordering::Relaxed), result)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_registration_is_repeated_after_a_lost_answer() {
+        let (attempts, result) = registered(&[None, Some(503), Some(200)]).await;
+        result.unwrap();
+        assert_eq!(attempts, 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rejected_registration_is_an_error_at_once() {
+        let (attempts, result) = registered(&[Some(403)]).await;
+        assert!(matches!(result, Err(WebhookError::Register(_))), "{result:?}");
+        assert_eq!(attempts, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_registration_without_an_answer_ends_after_its_time() {
+        let (attempts, result) = registered(&[None]).await;
+        assert!(matches!(result, Err(WebhookError::Register(_))), "{result:?}");
+        assert_eq!(attempts, 30);
+    }
 
     fn review(kind: &str, object: &Value, old: &Value) -> Value {
         json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
