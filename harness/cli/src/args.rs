@@ -14,7 +14,7 @@ use clap::{
 };
 use clap_complete::Shell;
 
-pub use explore::Explore;
+pub use explore::{Explore, ExploreCommand, ExploreRun};
 pub use loudness::Loudness;
 pub use scale::{Scale, ScaleBackend, ScaleCommand, ScaleRun};
 pub use values::Named;

@@ -1,8 +1,9 @@
 //! Explores cases: finds the writes of the implementation, runs the cases again with faults at them, and writes what breaks
-//! as cases. `runs`: a case with and without faults; `search`: all plans; `folder`: journal and findings. The search space
+//! as cases. `runs`: a case with and without faults; `search`: all plans; `folder`: journal and findings; `page`: both for a browser. The search space
 //! and the oracle are in [`baton_core::explore`].
 
 pub mod folder;
+pub mod page;
 mod runs;
 mod search;
 
@@ -16,7 +17,7 @@ use std::{
 use baton_core::{
     case::model::{Case, MoveFault},
     digest::Digest,
-    explore::journal::{Head, Line, Outcome},
+    explore::journal::{Head, Journal, Line, Outcome, Pair},
     names::CaseId,
 };
 
@@ -64,16 +65,31 @@ pub struct Explored {
     /// Cases that could not be explored.
     pub not_explored: usize,
     /// Classes of writes with a fault that were tried and happened.
-    pub tried: BTreeSet<(String, MoveFault)>,
+    pub tried: BTreeSet<Pair>,
     /// Classes of writes with a fault, of all cases.
-    pub known: BTreeSet<(String, MoveFault)>,
+    pub known: BTreeSet<Pair>,
 }
 
 /// Plans whose move did not happen, in [`Explored::plans`].
 const NOT_HAPPENED: &str = "did not happen";
 
 impl Explored {
+    /// The result of explorations that were run elsewhere.
+    pub fn of(journal: &Journal) -> Self {
+        let mut explored = Self {
+            known: journal.known.clone(),
+            ..Self::default()
+        };
+        for line in journal.plans() {
+            explored.count(line);
+        }
+        explored
+    }
+
     fn count(&mut self, line: &Line) {
+        if !matches!(line.outcome, Outcome::NotHappened | Outcome::Broken) {
+            self.tried.extend(line.covers.iter().cloned());
+        }
         let word = match line.outcome {
             Outcome::Conforms => "conform",
             Outcome::Deviates => "deviate",
@@ -85,8 +101,8 @@ impl Explored {
         self.deviations += usize::from(line.outcome == Outcome::Deviates);
     }
 
-    /// The last lines of an exploration.
-    fn print(&self, began: Instant) {
+    /// Prints the number of plans with each outcome, and the coverage. `began`: the start of the plans that were run now.
+    pub fn print(&self, began: Option<Instant>) {
         let plans: Vec<String> = self
             .plans
             .iter()
@@ -97,11 +113,8 @@ impl Explored {
         } else {
             plans.join(", ")
         };
-        outln!(
-            "plans      {plans}; {} run now in {:.1} s",
-            self.run,
-            began.elapsed().as_secs_f64()
-        );
+        let now = began.map(|began| format!("; {} run now in {:.1} s", self.run, began.elapsed().as_secs_f64()));
+        outln!("plans      {plans}{}", now.unwrap_or_default());
         outln!(
             "coverage   {} of {} pairs of a class of writes and a fault",
             self.tried.len(),
@@ -119,7 +132,7 @@ impl Explored {
     }
 }
 
-/// Explores cases. Results are printed and written to the folder.
+/// Explores cases. Results are printed, and written to the folder with a page.
 ///
 /// # Errors
 /// [`FolderError`] if the journal cannot be continued or written.
@@ -161,7 +174,8 @@ pub fn explore(
     );
     let search = Search { runs, wanted, deadline };
     search.explore(&explorable, folder, &mut explored)?;
-    explored.print(began);
+    folder.write_page()?;
+    explored.print(Some(began));
     Ok(explored)
 }
 

@@ -204,6 +204,44 @@ fn a_journal_of_another_exploration_is_refused() {
 }
 
 #[test]
+fn shards_are_merged_into_one_journal_and_one_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = |name: &str| folder.path().join(name);
+    for (shard, name) in [("1/2", "one"), ("2/2", "other")] {
+        let arguments = ["explore", CASE, "--moves", "rival", "--shard", shard, "--out"];
+        assert_eq!(baton(&arguments, &part(name)).status.code(), Some(0));
+    }
+    let whole = baton(&["explore", CASE, "--moves", "rival", "--out"], &part("whole"));
+    assert_eq!(whole.status.code(), Some(0));
+    let paths = [part("one"), part("other")].map(|it| it.to_str().unwrap().to_owned());
+    let merged = baton(&["explore", "merge", &paths[0], &paths[1], "--out"], &part("merged"));
+    assert_eq!(merged.status.code(), Some(0), "{merged:?}");
+    // The same plans and coverage as one process, in another order.
+    let sorted = |name: &str| journal(&part(name)).into_iter().collect::<BTreeSet<_>>();
+    assert_eq!(sorted("merged"), sorted("whole"));
+    let coverage = |output: &Output| {
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        text.lines().find(|it| it.starts_with("coverage")).unwrap().to_owned()
+    };
+    assert_eq!(coverage(&merged), coverage(&whole));
+    let page = fs::read_to_string(part("merged").join("explored.html")).unwrap();
+    assert_eq!(page, fs::read_to_string(part("whole").join("explored.html")).unwrap());
+    assert!(page.contains(">rival<"), "{page}");
+    assert!(page.contains("✓"), "{page}");
+
+    let arguments = [
+        "explore", CASE, "--moves", "rival", "--plans", "1", "--seed", "7", "--out",
+    ];
+    assert_eq!(baton(&arguments, &part("seven")).status.code(), Some(0));
+    let seven = part("seven").to_str().unwrap().to_owned();
+    let refused = baton(&["explore", "merge", &paths[0], &seven, "--out"], &part("never"));
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    assert!(error.contains("its seed differs"), "{error}");
+    assert!(!part("never").exists());
+}
+
+#[test]
 fn a_case_that_cannot_be_explored_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let output = baton(&["explore", "unknown-is-refused", "--out"], &folder.path().join("out"));

@@ -15,7 +15,8 @@ use baton_core::{
     digest::Digest,
     explore::{
         TargetWrite,
-        journal::{self, Head, JournalError, Line, Outcome},
+        coverage::{self, Reached},
+        journal::{Entry, Head, Journal, JournalError, Line, Outcome, Pair},
         oracle::{self, Signature},
         points::{self, Point},
         space,
@@ -251,7 +252,7 @@ fn each_class_comes_once_before_any_comes_again_over_all_cases() {
     let plans = space::plans(&[&one, &other], &[MoveFault::Rival], 1, 0);
     let order: Vec<(usize, &str)> = plans
         .iter()
-        .map(|(case, plan)| (*case, plan.covers[0].0.as_str()))
+        .map(|(case, plan)| (*case, plan.covers[0].class.as_str()))
         .collect();
     assert_eq!(order, [(0, "a"), (0, "b"), (1, "c"), (0, "a"), (1, "b")]);
 }
@@ -386,40 +387,103 @@ fn line(plan: &str, outcome: Outcome) -> Line {
         plan: plan.to_owned(),
         case: "a".to_owned(),
         moves: vec!["at patch 1 of Work on control: lose the answer".to_owned()],
+        covers: vec![pair(MoveFault::LoseAnswer)],
         outcome,
         found: Vec::new(),
     }
 }
 
-#[test]
-fn a_journal_goes_on_with_the_plans_that_have_no_result() {
-    let lines = [line("one", Outcome::Conforms), line("two", Outcome::Broken)];
-    let mut text = serde_json::to_string(&head(1)).unwrap() + "\n";
-    for line in &lines {
-        text += &(serde_json::to_string(line).unwrap() + "\n");
+fn pair(fault: MoveFault) -> Pair {
+    Pair {
+        class: "patch Work on control: spec".to_owned(),
+        fault,
     }
-    // Killed in the middle of a line.
-    text += &serde_json::to_string(&line("three", Outcome::Lead)).unwrap()[..30];
-    let read = journal::read(&text, &head(1)).unwrap();
-    assert_eq!(read, lines);
-    assert_eq!(journal::done(&read), BTreeSet::from(["one"]));
+}
+
+/// A journal with these entries.
+fn written(seed: u64, entries: &[Entry]) -> String {
+    let entries = entries.iter().map(|it| serde_json::to_string(it).unwrap());
+    let lines = std::iter::once(serde_json::to_string(&head(seed)).unwrap()).chain(entries);
+    lines.map(|line| line + "\n").collect()
+}
+
+#[test]
+fn a_journal_is_read_up_to_the_line_that_a_killed_process_left() {
+    let lines = [line("one", Outcome::Conforms), line("two", Outcome::Broken)];
+    let known = [pair(MoveFault::LoseAnswer), pair(MoveFault::Rival)].into();
+    let cut_off = &serde_json::to_string(&line("three", Outcome::Lead)).unwrap()[..30];
+    let text = written(1, &[Entry::Known { known }]) + cut_off + "\n";
+    let rest = written(1, &lines.clone().map(Entry::Plan));
+    let (_, rest) = rest.split_once('\n').unwrap();
+    let journal = Journal::read(&(text + rest)).unwrap();
+    assert_eq!(journal.lines, lines);
+    assert_eq!(journal.known.len(), 2);
+    journal.check(&head(1)).unwrap();
+}
+
+#[test]
+fn a_plan_without_a_result_is_replaced_by_a_later_one() {
+    let lines = [
+        line("one", Outcome::Broken),
+        line("two", Outcome::Lead),
+        line("one", Outcome::Conforms),
+        line("two", Outcome::Broken),
+    ];
+    let journal = Journal::read(&written(1, &lines.map(Entry::Plan))).unwrap();
+    let plans: Vec<_> = journal
+        .plans()
+        .iter()
+        .map(|it| (it.plan.as_str(), it.outcome))
+        .collect();
+    assert_eq!(plans, [("one", Outcome::Conforms), ("two", Outcome::Lead)]);
+}
+
+#[test]
+fn shards_are_merged_and_summed_up() {
+    let known = || Entry::Known {
+        known: [pair(MoveFault::LoseAnswer), pair(MoveFault::Rival)].into(),
+    };
+    let mut deviating = line("two", Outcome::Deviates);
+    deviating.found = vec!["state is lost\n  seen nothing".to_owned()];
+    let one = written(1, &[known(), Entry::Plan(line("one", Outcome::Conforms))]);
+    let other = written(1, &[known(), Entry::Plan(deviating.clone())]);
+    let mut merged = Journal::read(&one).unwrap();
+    merged.merge(Journal::read(&other).unwrap()).unwrap();
+
+    let rows = coverage::rows(&merged);
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let cell = |fault| {
+        let column = MoveFault::ALL.iter().position(|it| *it == fault).unwrap();
+        rows[0].cells[column].map(|it| (it.reached, it.plans))
+    };
+    assert_eq!(cell(MoveFault::LoseAnswer), Some((Reached::Deviates, 2)));
+    assert_eq!(cell(MoveFault::Rival), Some((Reached::Untried, 0)));
+    assert_eq!(cell(MoveFault::CutOff), None);
+    let groups = coverage::groups(&merged, Outcome::Deviates);
+    assert_eq!(
+        groups.iter().map(|it| (it.first, it.plans)).collect::<Vec<_>>(),
+        [(&deviating, 1)]
+    );
+
+    let of_another_seed = Journal::read(&written(2, &[])).unwrap();
+    let error = merged.merge(of_another_seed).unwrap_err();
+    assert!(matches!(error, JournalError::Other { field: "seed" }));
 }
 
 #[test]
 fn a_journal_of_something_else_is_refused() {
-    let text = serde_json::to_string(&head(1)).unwrap();
-    let of = |text: &str, expected: &Head| journal::read(text, expected).unwrap_err();
-    assert!(matches!(of(&text, &head(2)), JournalError::Other { field: "seed" }));
+    let of = |expected: &Head| Journal::read(&written(1, &[])).unwrap().check(expected).unwrap_err();
+    assert!(matches!(of(&head(2)), JournalError::Other { field: "seed" }));
     let mut other = head(1);
     other.cases.insert("b".to_owned(), Digest::of_json(&2));
+    assert!(matches!(of(&other), JournalError::Other { field: "set of cases" }));
+    for text in [String::new(), json!({"format": 1}).to_string()] {
+        assert!(matches!(Journal::read(&text), Err(JournalError::Head(_))), "{text}");
+    }
+    let text = written(1, &[]) + "{\"plan\": 3}\n";
     assert!(matches!(
-        of(&text, &other),
-        JournalError::Other { field: "set of cases" }
-    ));
-    assert!(matches!(of("", &head(1)), JournalError::Head(_)));
-    assert!(matches!(
-        of(&json!({"format": 1}).to_string(), &head(1)),
-        JournalError::Head(_)
+        Journal::read(&text),
+        Err(JournalError::Line { number: 2, .. })
     ));
 }
 

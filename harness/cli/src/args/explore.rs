@@ -3,13 +3,39 @@
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use baton_core::{case::model::MoveFault, event::Shard};
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::values::{Named, duration};
 
 /// Options of `explore`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Explore {
+    /// Merge the folders of shards
+    #[command(subcommand)]
+    pub merge: Option<ExploreCommand>,
+    /// The exploration
+    #[command(flatten)]
+    pub run: ExploreRun,
+}
+
+/// Commands below `explore`.
+#[derive(Debug, Subcommand)]
+pub enum ExploreCommand {
+    /// Merge the folders of shards: their journals, findings and coverage
+    Merge {
+        /// Folders of one exploration, as written by --shard and --out
+        #[arg(required = true)]
+        folders: Vec<PathBuf>,
+        /// Write the merged folder to DIR
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+}
+
+/// Options of an exploration.
+#[derive(Debug, Args)]
+pub struct ExploreRun {
     /// Cases, by name, file or folder
     #[arg(required_unless_present = "label")]
     pub cases: Vec<String>,

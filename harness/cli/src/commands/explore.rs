@@ -1,11 +1,17 @@
 //! `baton explore`.
 
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::{
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+};
 
 use super::{Exit, bad_input, not_loaded, wrong_rules};
 use crate::{
     args, evidence,
-    explore::{self, Wanted, folder::Folder},
+    explore::{
+        self, Explored, Wanted,
+        folder::{self, Folder, FolderError, JOURNAL, PAGE},
+    },
     files::Roots,
     interrupt::Interrupt,
     load::{self, Suite},
@@ -14,8 +20,21 @@ use crate::{
     terminal::{errln, outln},
 };
 
+/// Merges the folders of shards.
+pub(super) fn merge(args::ExploreCommand::Merge { folders, out }: &args::ExploreCommand) -> Exit {
+    match folder::merge(folders, out) {
+        Ok(journal) => {
+            let explored = Explored::of(&journal);
+            explored.print(None);
+            print_files(out);
+            exit_of(&explored)
+        }
+        Err(error) => refused(&error),
+    }
+}
+
 /// Explores the cases of a suite as the arguments say.
-pub(super) fn explore(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Explore) -> Exit {
+pub(super) fn explore(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::ExploreRun) -> Exit {
     let selection = args::Selection {
         label: arguments.label.clone(),
         ..args::Selection::default()
@@ -37,28 +56,42 @@ pub(super) fn explore(suite: Suite, all: &Suite, roots: &Roots, arguments: &args
     let mut folder = Folder::new(path, resume);
     let explored = match explore::explore(all, &selected.cases, roots, &settings, &wanted, &mut folder) {
         Ok(explored) => explored,
-        Err(error) => {
-            let exit = bad_input(&error, error.help());
-            return if error.is_input() { exit } else { Exit::Broken };
-        }
+        Err(error) => return refused(&error),
     };
-    outln!("journal    {}", folder.path().join("journal.jsonl").display());
+    print_files(folder.path());
     if settings.interrupt.is_asked() {
         outln!("interrupted; --resume {} continues", folder.path().display());
         return Exit::Interrupted;
     }
-    let broken = explored.plans.get("broken").copied().unwrap_or_default();
+    if explored.deviations == 0 && explored.not_explored == selected.cases.len() {
+        return Exit::Broken;
+    }
+    exit_of(&explored)
+}
+
+/// The exit code for the outcomes of plans.
+fn exit_of(explored: &Explored) -> Exit {
     if explored.deviations > 0 {
         Exit::Deviates
-    } else if broken > 0 || explored.not_explored == selected.cases.len() {
+    } else if explored.plans.contains_key("broken") {
         Exit::Broken
     } else {
         Exit::Conforms
     }
 }
 
+fn refused(error: &FolderError) -> Exit {
+    let exit = bad_input(error, error.help());
+    if error.is_input() { exit } else { Exit::Broken }
+}
+
+fn print_files(folder: &Path) {
+    outln!("journal    {}", folder.join(JOURNAL).display());
+    outln!("page       {}", folder.join(PAGE).display());
+}
+
 /// The settings of all runs: the implementation, its backend, and the seed.
-fn settings(all: &Suite, roots: &Roots, arguments: &args::Explore) -> Result<Settings, Exit> {
+fn settings(all: &Suite, roots: &Roots, arguments: &args::ExploreRun) -> Result<Settings, Exit> {
     let spec = arguments.target.as_ref().map(|file| load::target(roots, file, all));
     let spec = spec.transpose().map_err(|error| not_loaded(&error))?;
     let interrupt = Interrupt::listen().map_err(|error| {
@@ -78,7 +111,7 @@ fn settings(all: &Suite, roots: &Roots, arguments: &args::Explore) -> Result<Set
     }
 }
 
-fn wanted(arguments: &args::Explore, settings: &Settings) -> Wanted {
+fn wanted(arguments: &args::ExploreRun, settings: &Settings) -> Wanted {
     let jobs = arguments.jobs.map_or(settings.jobs, usize::from);
     Wanted {
         plans: arguments.plans,

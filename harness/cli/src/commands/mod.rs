@@ -88,11 +88,14 @@ fn carry_out(cli: &Cli) -> Exit {
             }),
             Err(error) => not_loaded(&error),
         },
-        Command::Explore(arguments) => match Suite::load(&roots) {
-            Ok(all) => with_suite(all.chosen(&roots, &arguments.cases), |suite| {
-                explore::explore(suite, &all, &roots, arguments)
-            }),
-            Err(error) => not_loaded(&error),
+        Command::Explore(arguments) => match &arguments.merge {
+            Some(asked) => explore::merge(asked),
+            None => match Suite::load(&roots) {
+                Ok(all) => with_suite(all.chosen(&roots, &arguments.run.cases), |suite| {
+                    explore::explore(suite, &all, &roots, &arguments.run)
+                }),
+                Err(error) => not_loaded(&error),
+            },
         },
         Command::Scale(arguments) => match &arguments.compare {
             Some(asked) => scale::compare(asked),

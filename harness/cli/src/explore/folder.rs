@@ -1,28 +1,31 @@
-//! The folder of an exploration: the journal, and each finding as a case with its timeline.
+//! The folder of an exploration: the journal, a page, and each finding as a case with its timeline.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
 use baton_core::{
-    explore::journal::{self, Head, JournalError, Line},
+    explore::journal::{Entry, Head, Journal, JournalError, Line, Outcome, Pair},
     timeline::Timeline,
 };
 use thiserror::Error;
 
+use super::page;
 use crate::{evidence, files};
 
 /// Name of the journal.
-const JOURNAL: &str = "journal.jsonl";
+pub const JOURNAL: &str = "journal.jsonl";
+/// Name of the page.
+pub const PAGE: &str = "explored.html";
 
 /// A folder that cannot be used.
 #[derive(Debug, Error)]
 pub enum FolderError {
     /// The journal belongs to another exploration, or is not a journal.
-    #[error("cannot continue {}", path.display())]
+    #[error("cannot use {}", path.display())]
     Journal {
         /// Path of the journal.
         path: PathBuf,
@@ -45,6 +48,9 @@ pub enum FolderError {
         /// Error from the system.
         source: io::Error,
     },
+    /// The page cannot be rendered: a defect of Baton.
+    #[error("cannot render the page")]
+    Page(#[from] minijinja::Error),
 }
 
 impl FolderError {
@@ -53,13 +59,13 @@ impl FolderError {
         match self {
             Self::Journal { .. } => "use the options and cases of that exploration, or another folder with --out",
             Self::Exists { .. } => "--resume continues it; --out names another folder",
-            Self::Io { .. } => "",
+            Self::Io { .. } | Self::Page(_) => "",
         }
     }
 
     /// Set if the arguments are wrong, not the disk.
     pub fn is_input(&self) -> bool {
-        !matches!(self, Self::Io { .. })
+        matches!(self, Self::Journal { .. } | Self::Exists { .. })
     }
 }
 
@@ -69,6 +75,7 @@ pub struct Folder {
     path: PathBuf,
     resume: bool,
     journal: Option<File>,
+    known: BTreeSet<Pair>,
     lines: BTreeMap<String, Line>,
 }
 
@@ -79,6 +86,7 @@ impl Folder {
             path,
             resume,
             journal: None,
+            known: BTreeSet::new(),
             lines: BTreeMap::new(),
         }
     }
@@ -98,13 +106,15 @@ impl Folder {
         evidence::create_folder(&self.path).map_err(io("write"))?;
         if self.resume {
             let text = files::read_text(&path).map_err(io("read"))?;
-            let lines = journal::read(&text, head).map_err(|source| FolderError::Journal {
+            let journal = Journal::read(&text).and_then(|journal| journal.check(head).map(|()| journal));
+            let journal = journal.map_err(|source| FolderError::Journal {
                 path: path.clone(),
                 source,
             })?;
-            let done = journal::done(&lines);
-            let with_result = lines.iter().filter(|line| done.contains(line.plan.as_str()));
+            // Plans without a result are tried again.
+            let with_result = journal.plans().into_iter().filter(|it| it.outcome != Outcome::Broken);
             self.lines = with_result.map(|line| (line.plan.clone(), line.clone())).collect();
+            self.known = journal.known;
             let mut file = OpenOptions::new().append(true).open(&path).map_err(io("write"))?;
             if !text.ends_with('\n') {
                 file.write_all(b"\n").map_err(io("write"))?;
@@ -127,15 +137,42 @@ impl Folder {
         self.lines.get(plan)
     }
 
-    /// Adds the line of a plan. It is on the disk once this returns.
-    pub(super) fn record(&mut self, line: &Line) -> Result<(), FolderError> {
+    /// Adds all pairs of the cases, unless the journal has them already.
+    pub(super) fn record_known(&mut self, known: &BTreeSet<Pair>) -> Result<(), FolderError> {
+        if self.known == *known {
+            return Ok(());
+        }
+        self.known.clone_from(known);
+        self.record(&Entry::Known { known: known.clone() })
+    }
+
+    /// Adds the line of a plan.
+    pub(super) fn record_plan(&mut self, line: Line) -> Result<(), FolderError> {
+        self.record(&Entry::Plan(line))
+    }
+
+    /// Adds a line. It is on the disk once this returns.
+    fn record(&mut self, entry: &Entry) -> Result<(), FolderError> {
         let path = self.path.join(JOURNAL);
         let Some(file) = &mut self.journal else { return Ok(()) };
-        write_line(file, line).map_err(|source| FolderError::Io {
+        write_line(file, entry).map_err(|source| FolderError::Io {
             what: "write",
             path,
             source,
         })
+    }
+
+    /// Writes the page of the whole journal.
+    pub(super) fn write_page(&self) -> Result<(), FolderError> {
+        let journal = journal_of(&self.path)?;
+        let path = self.path.join(PAGE);
+        let io = |what| {
+            let path = path.clone();
+            move |source| FolderError::Io { what, path, source }
+        };
+        let mut cases = found_in(&self.path).map_err(io("read"))?;
+        cases.retain(|name| name.ends_with(".yaml"));
+        fs::write(&path, page::render(&journal, &cases)?).map_err(io("write"))
     }
 
     /// Writes a finding as a case, with its timeline; returns the path of the case.
@@ -153,6 +190,70 @@ impl Folder {
         evidence::keep(timeline, &self.path, &format!("{name}.jsonl")).map_err(io(&self.path))?;
         Ok(path)
     }
+}
+
+/// Reads the journal of a folder.
+///
+/// # Errors
+/// [`FolderError`] if there is none, or it is invalid.
+pub fn journal_of(folder: &Path) -> Result<Journal, FolderError> {
+    let path = folder.join(JOURNAL);
+    let text = files::read_text(&path).map_err(|source| FolderError::Io {
+        what: "read",
+        path: path.clone(),
+        source,
+    })?;
+    Journal::read(&text).map_err(|source| FolderError::Journal { path, source })
+}
+
+/// Merges the folders of shards into a new folder: their journals, their findings, and a page of both.
+///
+/// # Errors
+/// [`FolderError`] if the shards are of different explorations, or a file cannot be read or written.
+pub fn merge(shards: &[PathBuf], out: &Path) -> Result<Journal, FolderError> {
+    let mut merged: Option<Journal> = None;
+    for shard in shards {
+        let journal = journal_of(shard)?;
+        match &mut merged {
+            None => merged = Some(journal),
+            Some(merged) => merged.merge(journal).map_err(|source| FolderError::Journal {
+                path: shard.join(JOURNAL),
+                source,
+            })?,
+        }
+    }
+    let io = |what: &'static str, path: &Path| {
+        let path = path.to_owned();
+        move |source| FolderError::Io { what, path, source }
+    };
+    let merged = merged.ok_or_else(|| io("read", out)(io::ErrorKind::InvalidInput.into()))?;
+    let mut folder = Folder::new(out.to_owned(), false);
+    folder.begin(&merged.head)?;
+    folder.record_known(&merged.known)?;
+    for line in merged.plans() {
+        folder.record_plan(line.clone())?;
+    }
+    for shard in shards {
+        for name in found_in(shard).map_err(io("read", shard))? {
+            let (from, to) = (shard.join(&name), out.join(&name));
+            fs::copy(&from, &to).map_err(io("write", &to))?;
+        }
+    }
+    folder.write_page()?;
+    Ok(merged)
+}
+
+/// Names of the files of findings in a folder, in order.
+fn found_in(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with("found-") && (name.ends_with(".yaml") || name.ends_with(".jsonl")) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 fn write_line(file: &mut File, line: &impl serde::Serialize) -> io::Result<()> {

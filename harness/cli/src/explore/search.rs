@@ -92,6 +92,7 @@ impl Search<'_> {
         explored
             .known
             .extend(plans.iter().flat_map(|(_, plan)| plan.covers.clone()));
+        folder.record_known(&explored.known)?;
         let (shard, shards) = self.wanted.shard;
         let mine = plans.into_iter().enumerate();
         let mine = mine
@@ -102,10 +103,7 @@ impl Search<'_> {
             let of = &cases[case];
             let id = of.base.plan_id(self.runs.settings.seed, &plan.moves);
             match folder.done(&id) {
-                Some(line) => {
-                    explored.count(line);
-                    explored.tried.extend(plan.covers);
-                }
+                Some(line) => explored.count(line),
                 None => todo.push(Todo { of, plan, id }),
             }
         }
@@ -118,14 +116,11 @@ impl Search<'_> {
             tried += 1;
             let line = self.judge(&result, &mut shown, folder)?;
             explored.count(&line);
-            if !matches!(line.outcome, Outcome::NotHappened | Outcome::Broken) {
-                explored.tried.extend(result.plan.covers);
-            }
             if told.elapsed() >= PROGRESS {
                 told = Instant::now();
                 errln!("{tried} of {} run", count(most, "plan"));
             }
-            folder.record(&line)
+            folder.record_plan(line)
         })?;
         explored.run += tried;
         explored.left += number - tried;
@@ -148,6 +143,10 @@ impl Search<'_> {
                         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                         let Some(Todo { of, plan, id }) = next else { break };
                         let run = self.runs.run(of.case, &of.base, &plan.moves, &format!("found-{id}"));
+                        // A run that was interrupted has no result; `--resume` runs its plan.
+                        if run.is_err() && self.runs.settings.interrupt.is_asked() {
+                            break;
+                        }
                         // Without a receiver the exploration has failed and ends.
                         if sender.send(Tried { of, plan, id, run }).is_err() {
                             break;
@@ -171,6 +170,7 @@ impl Search<'_> {
             plan: tried.id.clone(),
             case: case.id.to_string(),
             moves: tried.plan.moves.iter().map(|(_, it)| it.to_string()).collect(),
+            covers: tried.plan.covers.clone(),
             outcome,
             found,
         };

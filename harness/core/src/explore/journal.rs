@@ -1,11 +1,12 @@
-//! The journal of an exploration: a first line that says what was explored, then a line for each plan.
+//! The journal of an exploration: a first line that says what was explored, then a line for each plan, and a line with the
+//! pairs of a class of writes and a fault that the cases have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use thiserror::Error;
 
-use crate::digest::Digest;
+use crate::{case::model::MoveFault, digest::Digest};
 
 /// Version of the format.
 const FORMAT: u32 = 1;
@@ -58,6 +59,27 @@ pub enum Outcome {
     Broken,
 }
 
+/// A class of writes and a fault that can be injected at them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Pair {
+    /// Class of writes, as [`super::points::Point::class`] has it.
+    pub class: String,
+    /// Fault.
+    #[serde(serialize_with = "fault_to_name", deserialize_with = "fault_of_name")]
+    pub fault: MoveFault,
+}
+
+fn fault_to_name<S: Serializer>(fault: &MoveFault, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(fault.name())
+}
+
+fn fault_of_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MoveFault, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let found = MoveFault::ALL.into_iter().find(|fault| fault.name() == name);
+    found.ok_or_else(|| D::Error::custom(format!("{name} is not a fault")))
+}
+
 /// The line of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -68,6 +90,8 @@ pub struct Line {
     pub case: String,
     /// Moves, as text.
     pub moves: Vec<String>,
+    /// The pair of each move.
+    pub covers: Vec<Pair>,
     /// Outcome.
     pub outcome: Outcome,
     /// Findings as text, or the reason for a missing result.
@@ -75,12 +99,33 @@ pub struct Line {
     pub found: Vec<String>,
 }
 
-/// A journal that cannot be continued.
+/// A line after the first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Entry {
+    /// A plan and its outcome.
+    Plan(Line),
+    /// All pairs of the cases. Written once the baseline is known, again when an exploration is continued.
+    Known {
+        /// The pairs.
+        known: BTreeSet<Pair>,
+    },
+}
+
+/// A journal that cannot be continued or merged.
 #[derive(Debug, Error)]
 pub enum JournalError {
     /// The first line is missing or invalid.
     #[error("line 1 is not the beginning of a journal")]
     Head(#[source] serde_json::Error),
+    /// A line after the first is invalid.
+    #[error("line {number} is invalid")]
+    Line {
+        /// Number of the line, from 1.
+        number: usize,
+        /// Reason.
+        source: serde_json::Error,
+    },
     /// The journal is of another exploration.
     #[error("the journal is of another exploration: its {field} differs")]
     Other {
@@ -89,30 +134,91 @@ pub enum JournalError {
     },
 }
 
-/// Reads a journal and checks that it is of this exploration. An incomplete last line is left out: the exploration was
-/// killed while it wrote it.
-///
-/// # Errors
-/// [`JournalError`] if the journal is not of this exploration.
-pub fn read(text: &str, expected: &Head) -> Result<Vec<Line>, JournalError> {
-    let mut lines = text.lines();
-    let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(JournalError::Head)?;
-    let differs = [
-        ("format", head.format != expected.format),
-        ("version of Baton", head.baton != expected.baton),
-        ("target", head.target != expected.target),
-        ("backend", head.backend != expected.backend),
-        ("seed", head.seed != expected.seed),
-        ("set of cases", head.cases != expected.cases),
-    ];
-    if let Some((field, _)) = differs.into_iter().find(|(_, differs)| *differs) {
-        return Err(JournalError::Other { field });
-    }
-    Ok(lines.filter_map(|line| serde_json::from_str(line).ok()).collect())
+/// A journal that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Journal {
+    /// The first line.
+    pub head: Head,
+    /// Pairs of a class of writes and a fault, of all cases.
+    pub known: BTreeSet<Pair>,
+    /// Lines of plans, in order.
+    pub lines: Vec<Line>,
 }
 
-/// Plans that a journal has a result for. Those without one are tried again.
-pub fn done(lines: &[Line]) -> BTreeSet<&str> {
-    let has_result = |line: &&Line| line.outcome != Outcome::Broken;
-    lines.iter().filter(has_result).map(|line| line.plan.as_str()).collect()
+impl Journal {
+    /// Reads a journal. An incomplete last line is left out: the exploration was killed while it wrote it.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the text is not a journal.
+    pub fn read(text: &str) -> Result<Self, JournalError> {
+        let mut lines = text.lines();
+        let head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(JournalError::Head)?;
+        let mut journal = Self {
+            head,
+            known: BTreeSet::new(),
+            lines: Vec::new(),
+        };
+        for (index, line) in lines.enumerate() {
+            match serde_json::from_str(line) {
+                Ok(Entry::Plan(line)) => journal.lines.push(line),
+                Ok(Entry::Known { known }) => journal.known.extend(known),
+                // A process that was killed leaves a line without an end, and one that continues ends it.
+                Err(error) if error.is_eof() => {}
+                Err(source) => {
+                    return Err(JournalError::Line {
+                        number: index + 2,
+                        source,
+                    });
+                }
+            }
+        }
+        Ok(journal)
+    }
+
+    /// Checks that the journal is of this exploration.
+    ///
+    /// # Errors
+    /// [`JournalError::Other`] if it is of another.
+    pub fn check(&self, expected: &Head) -> Result<(), JournalError> {
+        let differs = [
+            ("format", self.head.format != expected.format),
+            ("version of Baton", self.head.baton != expected.baton),
+            ("target", self.head.target != expected.target),
+            ("backend", self.head.backend != expected.backend),
+            ("seed", self.head.seed != expected.seed),
+            ("set of cases", self.head.cases != expected.cases),
+        ];
+        match differs.into_iter().find(|(_, differs)| *differs) {
+            Some((field, _)) => Err(JournalError::Other { field }),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the plans of another shard of the same exploration. A plan of both keeps its first result.
+    ///
+    /// # Errors
+    /// [`JournalError::Other`] if it is of another exploration.
+    pub fn merge(&mut self, other: Self) -> Result<(), JournalError> {
+        other.check(&self.head)?;
+        self.known.extend(other.known);
+        self.lines.extend(other.lines);
+        Ok(())
+    }
+
+    /// One line for each plan, in order: its first result, or a line without a result if there is none.
+    pub fn plans(&self) -> Vec<&Line> {
+        let mut places = BTreeMap::new();
+        let mut plans: Vec<&Line> = Vec::new();
+        for line in &self.lines {
+            match places.get(&line.plan) {
+                None => {
+                    places.insert(&line.plan, plans.len());
+                    plans.push(line);
+                }
+                Some(place) if plans[*place].outcome == Outcome::Broken => plans[*place] = line,
+                Some(_) => {}
+            }
+        }
+        plans
+    }
 }

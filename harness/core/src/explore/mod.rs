@@ -7,6 +7,7 @@
 //!
 //! All of this is pure; the command `explore` runs the plans.
 
+pub mod coverage;
 pub mod journal;
 pub mod oracle;
 pub mod points;

@@ -48,9 +48,14 @@ pub fn points(base: &Base, writes: &[TargetWrite], timeline: &Timeline) -> Vec<P
             .map(|it| format!("/{it}"))
             .unwrap_or_default();
         let listed = changes.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let listed = if listed.is_empty() {
+            listed
+        } else {
+            format!(": {listed}")
+        };
         points.push(Point {
             step: base.step_of(write.step),
-            class: format!("{} {}{subresource} on {on}: {listed}", write.verb, write.kind),
+            class: format!("{} {}{subresource} on {on}{listed}", write.verb, write.kind),
             at: WritePoint {
                 on,
                 kind: write.kind.clone(),

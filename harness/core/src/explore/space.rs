@@ -7,7 +7,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use super::points::Point;
+use super::{journal::Pair, points::Point};
 use crate::case::model::{Move, MoveFault, Place};
 
 /// A plan: moves, each before a step of the variant's file, with the numbers of their points.
@@ -16,7 +16,7 @@ pub struct Plan {
     /// The moves.
     pub moves: Vec<(usize, Move)>,
     /// Class of the point and fault of each move, for coverage.
-    pub covers: Vec<(String, MoveFault)>,
+    pub covers: Vec<Pair>,
 }
 
 /// Time for which a crashed target stays down in the second variant: less than any timeout of a step.
@@ -121,7 +121,7 @@ fn pairs(points: &[Point], wanted: &[MoveFault], seed: u64, most: usize) -> impl
     })
 }
 
-type PlannedMove = ((usize, Move), (String, MoveFault));
+type PlannedMove = ((usize, Move), Pair);
 
 fn at<'a>(point: &'a Point, wanted: &'a [MoveFault]) -> impl Iterator<Item = PlannedMove> + 'a {
     let faults = faults_at(point).into_iter().filter(|(fault, _)| wanted.contains(fault));
@@ -131,7 +131,11 @@ fn at<'a>(point: &'a Point, wanted: &'a [MoveFault]) -> impl Iterator<Item = Pla
             fault,
             lasts,
         };
-        ((point.step, it), (point.class.clone(), fault))
+        let pair = Pair {
+            class: point.class.clone(),
+            fault,
+        };
+        ((point.step, it), pair)
     })
 }
 
