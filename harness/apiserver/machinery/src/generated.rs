@@ -8,11 +8,11 @@
 //! type is its number in the binary form (0 if it has none), its name, its type with marks, and facts about it.
 //!
 //! Types: `s` text, `i` and `l` whole numbers of 32 and 64 bits, `b` boolean, `d` number, `y` bytes, `T` time, `M` time
-//! with microseconds, `Q` quantity, `I` number or text, `J` JSON as it is; `*` before a type is a list, `%` a map with
-//! texts as keys, `|` is that type or else what the letter after it says (`*` a list of it, `b` a boolean, `s` texts), and
-//! what stands before a colon is the name of a type that has one of its own. Marks: `&` may be missing altogether, `?` is
-//! left out when it is empty, `!` also where it is a structure. A field called `-` is a structure whose fields are those of
-//! the one it is in.
+//! with microseconds, `Q` quantity, `I` number or text, `J` any JSON; `*` before a type is a list, `%` a map with texts
+//! as keys, `|` is the type or the alternative that the next letter names (`*` a list of it, `b` a boolean, `s` texts),
+//! and the part before a colon is the Go name of a named type. Marks: `&` an optional field, `?` a field left out when
+//! it is empty, `!` a field left out when it is empty even if it is a structure. A field called `-` is an embedded
+//! structure: its fields belong to the structure around it.
 //!
 //! Facts: `required`, `default=JSON`, `enum=A|B`, `list=atomic|set|map:KEY:KEY`, `map=atomic|granular`,
 //! `patch=STRATEGY,STRATEGY:KEY`.
@@ -22,7 +22,7 @@
 pub struct Line<'a> {
     /// The first word: `core.v1.Secret`.
     pub name: &'a str,
-    /// What else stands before the colon.
+    /// The rest of the text before the colon.
     pub words: &'a str,
     items: &'a str,
 }
@@ -77,7 +77,7 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// What is known of the field, each as a word and what stands behind its `=`.
+    /// Returns the facts about the field, each as a word and the text after its `=`.
     pub fn facts(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         facts(self.facts)
     }

@@ -24,7 +24,7 @@ pub fn encode(bytes: &[u8]) -> String {
     LENIENT.encode(bytes)
 }
 
-/// Where Go's decoder stops in what it cannot read. It reads four letters at a time.
+/// Returns the position that Go's decoder reports for invalid input. The decoder reads four letters at a time.
 fn fault(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut letters = bytes
@@ -45,7 +45,7 @@ fn fault(text: &str) -> usize {
     }
 }
 
-/// Where it went wrong behind the first letter of padding.
+/// Returns the position of the error after the first letter of padding.
 fn behind_padding<'b>(letters: &mut impl Iterator<Item = (usize, &'b u8)>, of_group: usize, length: usize) -> usize {
     if of_group == 2 {
         match letters.next() {

@@ -1,4 +1,4 @@
-//! What a Go program says about a text that is no JSON.
+//! JSON parse errors in the words of Go's `encoding/json`.
 
 use serde_json::Value;
 

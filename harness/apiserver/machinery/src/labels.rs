@@ -46,12 +46,12 @@ impl Requirement {
 }
 
 impl LabelSelector {
-    /// Whether it selects everything.
+    /// Returns `true` if the selector selects everything.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether it matches something that shows its labels one by one.
+    /// Matches the selector against an object whose labels are looked up one by one.
     pub fn matches_with(&self, label: impl Fn(&str, &dyn Fn(Option<&str>) -> bool) -> bool) -> bool {
         self.0
             .iter()

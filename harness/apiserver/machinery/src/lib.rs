@@ -1,4 +1,5 @@
-//! What every kind of the Kubernetes API has in common, as pure functions of JSON values: no clock, no I/O, no threads.
+//! The parts of the Kubernetes API that all kinds have in common, as pure functions of JSON values: no clock, no I/O,
+//! no threads.
 //!
 //! In which order to read it:
 //!

@@ -61,7 +61,7 @@ pub fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get("annotations")?.get(key)?.as_str()
 }
 
-/// Whether two objects have the same members but for one.
+/// Returns `true` if two objects have the same members, ignoring the member `but`.
 pub fn same_but(left: Option<&Value>, right: Option<&Value>, but: &str) -> bool {
     match (left.and_then(Value::as_object), right.and_then(Value::as_object)) {
         (Some(left), Some(right)) => {
@@ -119,7 +119,7 @@ pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-/// Whether a finalizer holds the object.
+/// Returns `true` if the object has the finalizer.
 pub fn has_finalizer(object: &Value, finalizer: &str) -> bool {
     finalizers(object).any(|each| each == finalizer)
 }
@@ -144,7 +144,7 @@ pub struct Owner<'a> {
     pub name: &'a str,
     /// Its uid.
     pub uid: &'a str,
-    /// Whether its deletion in the foreground waits for the object.
+    /// `true` if foreground deletion of the owner waits for the object.
     pub block_owner_deletion: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Quantities such as `500m` and `1Gi`: reading, comparing, and the form in which the API server writes them back.
 
-/// Whether a suffix counts in powers of ten, of two, or is an exponent; it is kept when writing.
+/// The kind of suffix: powers of ten, powers of two, or an exponent. Writing a quantity keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Decimal,
@@ -15,7 +15,7 @@ pub struct Quantity {
     format: Format,
 }
 
-/// How many billionths one is.
+/// Number of billionths in one.
 pub const NANOS_OF_ONE: i128 = 1_000_000_000;
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 /// Suffixes with their power of ten.
@@ -86,7 +86,7 @@ impl Quantity {
         }
     }
 
-    /// The sum, written as this one is; nothing has no form of its own.
+    /// Returns the sum in the format of this quantity, or in the format of the other one if this quantity is zero.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Quantity {
     }
 
     /// The value, to some sixteen digits.
-    #[expect(clippy::cast_precision_loss, reason = "ratios are told with six digits")]
+    #[expect(clippy::cast_precision_loss, reason = "ratios are reported with six digits")]
     pub fn as_f64(self) -> f64 {
         self.nanos as f64 / NANOS_OF_ONE as f64
     }

@@ -1,4 +1,4 @@
-//! Where webhooks are, those of admission and those that convert custom resources.
+//! Client configuration of webhooks: of admission webhooks and of conversion webhooks.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::metadata::names;
 
 const FORM: &str = "desired format: https://host[/path]";
 
-/// Where a webhook is that is no service of the cluster.
+/// Validates the URL of a webhook that is not a service of the cluster.
 pub fn url(url: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
     let parts = match split_url(url) {
         Ok(parts) => parts,

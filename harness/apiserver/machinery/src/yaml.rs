@@ -18,24 +18,24 @@ const MAX_EXPANDED: usize = 200_000;
 const MAX_EXPANDED_BYTES: usize = 8 << 20;
 /// The deepest nesting once aliases are expanded; that of the text itself the parser bounds.
 const MAX_DEPTH: usize = 255;
-/// YAML has keys of up to 1,024 characters without a mark of their own, quotes included.
+/// YAML has implicit keys of up to 1,024 characters, quotes included.
 const LONGEST_SIMPLE_KEY: usize = 1_000;
 
-/// Why a document cannot be read.
+/// Reason for which a document cannot be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum YamlError {
-    /// The bytes are no text.
+    /// The bytes are not text.
     #[error("control characters are not allowed")]
     NotText,
     /// The text is no YAML.
     #[error("line {line}: {what}")]
     Syntax {
-        /// Where, counted from 1.
+        /// Line number, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The syntax error.
         what: String,
     },
-    /// A key is no scalar.
+    /// A key is not a scalar.
     #[error("invalid map key")]
     Key,
     /// A merge key has no map.
@@ -57,7 +57,8 @@ pub fn read(bytes: &[u8]) -> Result<Value, YamlError> {
     }
 }
 
-/// What JSON says of which YAML says the same. Clients that apply mostly send JSON, which is read many times faster so.
+/// Reads a document as JSON if YAML would read the same value. Clients that apply mostly send JSON, which is read many
+/// times faster this way.
 ///
 /// `None` if it is no JSON, and if the two may differ: about keys that occur twice, escapes, line breaks, characters
 /// that are not plain, long keys, and numbers that are not whole.
@@ -81,8 +82,8 @@ fn reads_alike(value: &Value) -> bool {
     }
 }
 
-/// What a strict reader says about keys that occur twice in a map: one error about all of them. What cannot be read
-/// has none.
+/// Returns the strict reader's error about keys that occur twice in a map: one error about all of them. A document that
+/// cannot be read has none.
 pub fn duplicate_keys(bytes: &[u8]) -> Option<String> {
     if json(bytes).is_some() {
         return None;
@@ -107,7 +108,7 @@ struct Size {
 /// A value that has ended.
 struct Node {
     value: Value,
-    /// Whether it is a merge key.
+    /// `true` for a merge key.
     merges: bool,
     line: usize,
 }
@@ -121,7 +122,7 @@ enum Open {
 #[derive(Default)]
 struct Members {
     own: Map<String, Value>,
-    /// What merge keys bring in; own members count more, and earlier ones more than later ones.
+    /// The members from merge keys; own members take precedence, and earlier merge keys over later ones.
     merged: Map<String, Value>,
     key: Option<Key>,
 }
@@ -312,7 +313,7 @@ fn scalar(text: Cow<'_, str>, plain: bool, tag: Option<&Tag>) -> Result<Value, Y
     }
 }
 
-/// What a plain scalar means.
+/// Returns the value of a plain scalar.
 fn resolve(text: &str) -> Result<Value, YamlError> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),

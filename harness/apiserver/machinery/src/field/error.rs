@@ -69,7 +69,7 @@ impl FieldErrorType {
 /// One error about one field: `spec.replicas: Invalid value: -1: must be …`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
-    /// What kind of error it is.
+    /// The type of the error.
     pub error_type: FieldErrorType,
     /// The field as the API writes it: `spec.containers[0].name`, `metadata.labels`, `data[key]`.
     pub field: String,

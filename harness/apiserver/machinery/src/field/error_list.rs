@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::error::{FieldError, FieldErrorType};
 use super::path::FieldPath;
 
-/// What was found so far.
+/// The errors found so far.
 #[derive(Debug, Default)]
 pub struct ErrorList(Vec<FieldError>);
 
@@ -15,17 +15,17 @@ impl ErrorList {
         self.0
     }
 
-    /// How many there are.
+    /// Returns the number of errors.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no errors.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether there is one about a field, or about what is in it.
+    /// Returns `true` if there is an error about the field or about anything below it.
     pub fn is_about(&self, field: &FieldPath<'_>) -> bool {
         let field = field.to_string();
         let is_in = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);

@@ -1,4 +1,4 @@
-//! What can be wrong with the fields of an object, in the words of the Kubernetes API.
+//! Errors in the fields of an object, in the words of the Kubernetes API.
 //!
 //! [`FieldError`] is one error about one field, [`FieldPath`] says which field it is, and an [`ErrorList`] collects the
 //! errors of a validation. They become the causes of a `Status` with reason `Invalid`.

@@ -118,7 +118,7 @@ fn structure(of: &str, members: Option<&Map<String, Value>>, out: &mut String) {
     out.push('}');
 }
 
-/// Where a pod says it, but not in what its type calls the security context.
+/// Fields of the pod spec that Go's types keep in the security context.
 const OF_SECURITY: [&str; 5] = [
     "hostNetwork",
     "hostPID",
@@ -178,7 +178,7 @@ fn is_empty(field: &Field, value: Option<&Value>) -> bool {
     }
 }
 
-/// What may be a schema or something else: a list of them, a boolean, texts.
+/// Types that hold a schema or an alternative: a list of schemas, a boolean, or texts.
 const OR: [&str; 3] = [
     "apiextensions.JSONSchemaPropsOrArray",
     "apiextensions.JSONSchemaPropsOrBool",

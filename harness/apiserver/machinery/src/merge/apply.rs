@@ -1,4 +1,4 @@
-//! Who owns which field: writes of all kinds recorded in `metadata.managedFields`, and server-side apply.
+//! Field ownership: records every write in `metadata.managedFields`, and implements server-side apply.
 //!
 //! [`update`] is for creates, updates and patches: it gives the writer what it changed. [`apply`] merges a document of
 //! what a manager wants into the live object. Call both with the object after defaulting and before admission, as the
@@ -20,7 +20,7 @@ use crate::meta::{self, same_but};
 
 pub use super::versioned::{OneVersion, Versions, View};
 
-/// Who owns the fields of objects that were never applied before.
+/// The manager that owns the fields of objects that were never applied before.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// A write, as far as the ownership of fields is concerned.
@@ -38,14 +38,14 @@ pub struct Write<'a> {
     pub versions: &'a dyn Versions,
 }
 
-/// What an apply makes of an object.
+/// The result of an apply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Applied {
     /// The whole new object, with its `managedFields`. Not yet defaulted.
     pub object: Value,
 }
 
-/// Why an apply was refused.
+/// Reason for which an apply was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     /// Others own fields with different values: 409 with reason `Conflict`.
@@ -225,7 +225,7 @@ fn record(
         let mut owned = managers.entries.values();
         owned.any(|owned| owned.set.meets(&mine))
     };
-    // The scale subresource sees only who owns the replicas: if that is nobody, nobody is tracked.
+    // For the scale subresource, only owners of the replicas count: without an owner, the write is not tracked.
     let tracked = write.subresource != "scale" || owned_by_somebody();
     changes.take_from_others(managers, None);
     strip(&mut mine);
@@ -302,10 +302,10 @@ fn acceptable(model: &TypeModel, applied: &Value, write: &Write<'_>) -> Result<(
     )))
 }
 
-/// Who conflicts, in which fields.
+/// The conflicting managers and the fields of each.
 pub(super) type Refused = Vec<(ManagerKey, Set)>;
 
-/// Why nothing was merged.
+/// Reason for which nothing was merged.
 enum Unmerged {
     Refused(Refused),
     Failed(String),

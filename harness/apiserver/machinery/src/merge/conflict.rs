@@ -11,7 +11,7 @@ pub struct Conflict {
     pub field: String,
 }
 
-/// Why an apply was refused; there is at least one.
+/// The conflicts for which an apply was refused; at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflicts(pub Vec<Conflict>);
 

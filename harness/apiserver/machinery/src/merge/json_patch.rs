@@ -9,10 +9,10 @@ const MAX_OPERATIONS: usize = 10_000;
 /// Largest document that copies may make, so that they cannot double it without end.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
-/// Why a JSON patch cannot be applied.
+/// Reason for which a JSON patch cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonPatchError {
-    /// It is no list of operations: 400.
+    /// The patch is not a list of operations: 400.
     #[error("error decoding patch: json: cannot unmarshal {0} into Go value of type []handlers.jsonPatchOp")]
     NotAList(&'static str),
     /// It has too many operations: 413.
@@ -25,11 +25,11 @@ pub enum JsonPatchError {
 
 type Outcome<T> = Result<T, JsonPatchError>;
 
-/// Why there is nothing at a place.
+/// Reason for which a path leads nowhere.
 enum Missing {
     /// Nothing holds it.
     Path,
-    /// What should hold it does not; in words.
+    /// The parent exists but lacks the last step; holds the message.
     Key(String),
 }
 
@@ -167,7 +167,7 @@ impl Pointer {
         parent.is_some_and(|parent| parent.is_object() || parent.is_array())
     }
 
-    /// What holds the last step, and that step.
+    /// Returns the value that contains the last step, and that step.
     fn parent<'v>(&self, document: &'v mut Value) -> Result<(&'v mut Value, &str), Missing> {
         let (last, parents) = self
             .0

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use super::set::Set;
 use crate::meta;
 
-/// At most this many managers of updates are told apart; the oldest are put together.
+/// Maximum number of update managers with separate entries; the oldest entries above it are merged into one.
 const MAX_UPDATE_MANAGERS: usize = 10;
 
-/// Who the oldest updates are put together under.
+/// The manager name of the merged oldest updates.
 const ANCIENT: &str = "ancient-changes";
 
-/// What tells the entries apart. Applies of one manager are one entry, whatever their version.
+/// The key of an entry. All applies by one manager share one entry, whatever their version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ManagerKey {
     pub(super) manager: Box<str>,
@@ -42,7 +42,7 @@ impl Operation {
     }
 }
 
-/// What a manager owns.
+/// The fields of one manager.
 #[derive(Debug, Clone)]
 pub(super) struct Owned {
     pub(super) api_version: Box<str>,

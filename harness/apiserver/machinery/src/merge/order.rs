@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::strategic::MergeError;
 use crate::go_fmt;
 
-/// What items are told apart by: the value of a key, or, if that is empty, the items themselves.
+/// How items are matched: by the value of a key or, if the key is empty, by comparing whole items.
 #[derive(Clone, Copy)]
 pub(super) struct Order {
     pub(super) key: &'static str,

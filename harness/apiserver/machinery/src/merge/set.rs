@@ -43,7 +43,8 @@ impl Node {
 }
 
 impl Set {
-    /// Where an element is, or where it would be. Most come in order: to insert them takes no more than to append them.
+    /// Returns the index of an element, or the index at which to insert it. Elements mostly arrive in order, so most
+    /// inserts are appends.
     fn position(&self, element: &str) -> Result<usize, usize> {
         let last = self.nodes.len().wrapping_sub(1);
         match self.nodes.get(last).map(|(other, _)| (**other).cmp(element)) {
@@ -67,7 +68,7 @@ impl Set {
         &mut self.nodes[position].1
     }
 
-    /// Whether nothing is in the set.
+    /// Returns `true` if the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -94,12 +95,12 @@ impl Set {
         }
     }
 
-    /// Whether the step itself is a member.
+    /// Returns `true` if the step itself is a member.
     pub(crate) fn has(&self, element: &str) -> bool {
         self.node(element).is_some_and(|node| node.member)
     }
 
-    /// What is below a step, `None` if nothing is.
+    /// Returns the members below a step, or `None` if there are none.
     pub(crate) fn below(&self, element: &str) -> Option<&Self> {
         self.node(element)
             .map(|node| &node.below)
@@ -157,7 +158,7 @@ impl Set {
         self.nodes.retain(|(_, node)| !node.is_empty());
     }
 
-    /// Whether some member is in both sets.
+    /// Returns `true` if the sets share a member.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         self.nodes.iter().any(|(element, node)| {
             let theirs = other.node(element);
@@ -275,7 +276,7 @@ impl Set {
     }
 }
 
-/// The element with the JSON of keys and values in one form, whoever wrote it.
+/// Normalizes the JSON of keys and values in an element, so that elements from different writers compare equal.
 fn canonical(key: &str) -> Element {
     match key.split_at_checked(2) {
         Some((kind @ ("k:" | "v:"), json)) => match serde_json::from_str::<Value>(json) {

@@ -13,7 +13,7 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_PREFIX: &str = "$deleteFromPrimitiveList/";
 const ORDER_PREFIX: &str = "$setElementOrder/";
 
-/// Why a patch cannot be applied.
+/// Reason for which a patch cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// The patch is malformed: 400.
@@ -57,7 +57,7 @@ struct Merger<'m> {
     model: &'m TypeModel,
 }
 
-/// What is known about a member: its type and how patches treat it.
+/// A member's type and patch strategy.
 struct Place {
     id: NodeId,
     patch: Patch,
@@ -235,7 +235,7 @@ impl Merger<'_> {
     /// Carries out `$patch` in items of a list.
     #[expect(
         clippy::unused_self,
-        reason = "one step of the merge of two lists, beside the others"
+        reason = "a step of the merge of two lists, called like the other steps"
     )]
     fn special_items(
         &self,

@@ -58,10 +58,10 @@ pub(super) fn check_live(live: &Value, managers: &Managers, write: &Write<'_>) -
     others.try_for_each(|version| view_of(write, live, version).map(drop))
 }
 
-/// What a write changes in one version.
+/// The changes that a write makes in one version.
 #[derive(Debug)]
 pub(super) struct Change {
-    /// What was added or has another value.
+    /// Fields that were added or have another value.
     pub(super) set: Set,
     pub(super) removed: Set,
 }
@@ -75,7 +75,7 @@ impl From<Comparison> for Change {
     }
 }
 
-/// What a write changes: in its own version, and in each other one that somebody owns fields in.
+/// The changes that a write makes: in its own version, and in every other version in which a manager owns fields.
 #[derive(Debug)]
 pub(super) struct Changes<'a> {
     own: &'a str,
@@ -84,7 +84,8 @@ pub(super) struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// What makes the new object of the live one; `None` is what there is before anything was set.
+    /// Returns the changes from the live object to the new one. A live object of `None` stands for an object before any
+    /// field is set.
     pub(super) fn between(
         model: &TypeModel,
         live: Option<&Value>,
@@ -113,7 +114,7 @@ impl<'a> Changes<'a> {
         })
     }
 
-    /// What it changes in a version; `None` if the kind is not served in that.
+    /// Returns the changes in a version, or `None` if the kind is not served in that version.
     pub(super) fn of(&self, api_version: &str) -> Option<&Change> {
         if api_version == self.own {
             Some(&self.change)
@@ -139,7 +140,8 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// Removes from the merged object what a manager applied last and nobody applies now, unless it never was there by them.
+/// Removes from the merged object the fields that the manager applied last and that no manager applies now, unless the
+/// manager never added them.
 pub(super) fn prune(
     model: &TypeModel,
     merged: Value,

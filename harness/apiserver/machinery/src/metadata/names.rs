@@ -51,7 +51,7 @@ fn qualified_words() -> String {
     )
 }
 
-/// Whether all bytes are of the inner set and the first and the last of the outer set.
+/// Returns `true` if all bytes satisfy `inner` and the first and the last also satisfy `outer`.
 fn is_framed(text: &str, inner: fn(u8) -> bool, outer: fn(u8) -> bool) -> bool {
     let bytes = text.as_bytes();
     match (bytes.first(), bytes.last()) {
@@ -262,7 +262,7 @@ pub fn port_name(value: &str) -> Vec<String> {
     messages
 }
 
-/// What may stand in a path on its own.
+/// Validates a single segment of a path.
 pub fn segment(value: &str) -> Vec<String> {
     path_segment(value, false)
 }

@@ -205,7 +205,7 @@ fn finalizer_names(metadata: &Value) -> impl Iterator<Item = &str> {
 
 const MAX_MANAGER: usize = 128;
 
-/// Who owns which fields, as far as a client may say it.
+/// Validates `managedFields` as a client sent them.
 fn managers(metadata: &Value, found: &mut ErrorList) {
     let entries = metadata.get("managedFields").and_then(Value::as_array);
     let at = METADATA.child("managedFields");

@@ -165,7 +165,7 @@ impl Format {
         })
     }
 
-    /// Whether the text is of this format.
+    /// Returns `true` if the text is valid in this format.
     pub fn accepts(self, text: &str) -> bool {
         match self {
             Self::Date => is_date(text),
@@ -260,7 +260,7 @@ fn is_uri(text: &str) -> bool {
         && (!rest.contains('[') || rest.contains(']'))
 }
 
-/// Whether the text is an address and a prefix length: `10.0.0.0/8`.
+/// Returns `true` if the text is an address and a prefix length: `10.0.0.0/8`.
 pub fn is_cidr(text: &str) -> bool {
     let Some((address, length)) = text.split_once('/') else {
         return false;

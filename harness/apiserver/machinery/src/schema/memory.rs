@@ -1,12 +1,12 @@
-//! What has been found out about a schema, so that it is found out once: the servers of a process mostly serve the
-//! same kinds, and a definition is checked when it is created, settled and changed.
+//! A cache of facts about schemas: the servers of a process mostly serve the same kinds, and a definition is checked
+//! when it is created, established and changed.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
 use serde_json::Value;
 
-/// How many schemas are remembered; when there are more, all are forgotten. A process has a few dozen.
+/// Maximum number of remembered schemas; above it, all are forgotten. A process has a few dozen.
 const MOST: usize = 256;
 
 /// Something about schemas as they are written. It must depend on nothing else.
@@ -18,7 +18,7 @@ impl<T: Clone> Memory<T> {
         Self(LazyLock::new(RwLock::default))
     }
 
-    /// What is known about a schema.
+    /// Returns the fact remembered about a schema.
     pub(super) fn of(&self, schema: &Value) -> Option<T> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         known.get(schema).cloned()

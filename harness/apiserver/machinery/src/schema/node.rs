@@ -107,15 +107,15 @@ pub struct Node {
     pub list_type: ListType,
     /// `x-kubernetes-list-map-keys`.
     pub map_keys: Vec<String>,
-    /// Whether `x-kubernetes-map-type` is `atomic`.
+    /// `true` if `x-kubernetes-map-type` is `atomic`.
     pub atomic_map: bool,
     /// `x-kubernetes-validations`.
     pub rules: Vec<Rule>,
-    /// What lies below, so that whole branches can be skipped.
+    /// Features of the nodes below, so that whole branches can be skipped.
     pub below: Below,
 }
 
-/// What occurs in a node or anywhere below it.
+/// The features that occur in a node or anywhere below it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Below {
     /// Rules in CEL.
@@ -261,7 +261,7 @@ impl Node {
         self.properties.get(key).or_else(|| self.additional_schema())
     }
 
-    /// Whether the type is this one alone.
+    /// Returns `true` if this is the only type of the node.
     pub fn is(&self, name: &str) -> bool {
         matches!(self.types.as_slice(), [only] if only == name)
     }

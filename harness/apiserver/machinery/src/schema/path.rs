@@ -1,4 +1,4 @@
-//! Where in an object an error is, built on the stack while walking and written out only for an error.
+//! The path to a value in an object, built on the stack while walking and written out only for an error.
 
 use std::fmt::Write as _;
 

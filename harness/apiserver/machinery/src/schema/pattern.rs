@@ -13,10 +13,10 @@ use regex::{Regex, RegexBuilder};
 
 /// How large a compiled expression may get, in bytes.
 const SIZE_LIMIT: usize = 4 << 20;
-/// How long a pattern may be; Kubernetes has no limit but the size of a request.
+/// Maximum length of a pattern in bytes; Kubernetes has no limit but the size of a request.
 const LENGTH_LIMIT: usize = 64 << 10;
 
-/// How many compiled patterns are remembered, and how long they may be.
+/// Maximum number of remembered patterns, and maximum length of each.
 const REMEMBERED: (usize, usize) = (200, 256);
 
 /// Compiles a pattern written for Go. Definitions have the same few patterns again and again, and so do servers in one
@@ -92,7 +92,7 @@ fn reason(source: &str) -> String {
     }
 }
 
-/// What is wrong with the first group that looks around, which Go cannot do.
+/// Returns the error for the first lookaround group, which Go does not support.
 fn group(source: &str) -> Option<String> {
     let begin = ["(?=", "(?!", "(?<=", "(?<!"]
         .iter()

@@ -10,7 +10,7 @@ use super::{ListKind, NodeId, Scalar, Shape, TypeModel, item_element, member};
 use crate::go_fmt;
 use crate::merge::types::MapNode;
 
-/// What is wrong with the value, `None` if nothing is. `duplicates` allows items with the same keys.
+/// Returns the first type error of the value, or `None` if it is valid. `duplicates` allows items with the same keys.
 pub fn check(model: &TypeModel, value: &Value, duplicates: bool) -> Option<String> {
     let mut checker = Checker {
         model,

@@ -37,7 +37,7 @@ fn values(model: &TypeModel, id: NodeId, live: Option<&Value>, applied: Option<&
     }
 }
 
-/// Whether both are lists, both objects, or neither is one of these.
+/// Returns `true` if both are lists, both are objects, or both are scalars.
 fn alike(left: &Value, right: &Value) -> bool {
     left.is_array() == right.is_array() && left.is_object() == right.is_object()
 }

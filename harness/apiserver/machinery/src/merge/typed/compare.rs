@@ -1,4 +1,4 @@
-//! What differs between two values of a type.
+//! The differences between two values of a type.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ impl Comparison {
     }
 }
 
-/// What is to be said about a value itself, apart from what is below it.
+/// The difference of a value itself, apart from the values below it.
 #[derive(Clone, Copy)]
 enum Itself {
     Same,

@@ -13,7 +13,7 @@ pub fn fields_of(model: &TypeModel, value: &Value) -> Set {
     set
 }
 
-/// Collects what is below a value; returns whether the value itself is to be a member.
+/// Collects the members below a value; returns `true` if the value itself becomes a member.
 fn collect(model: &TypeModel, id: NodeId, value: &Value, below: &mut Set) -> bool {
     let shape = Shape::of(model, id, value);
     match (shape, value) {

@@ -20,7 +20,7 @@ pub use compare::{Comparison, compare};
 pub use fields::{fields_of, with_named_fields};
 pub use remove::remove;
 
-/// What a value is, by its type or, without one, by itself.
+/// The shape of a value: given by its type or, without a type, by the value.
 #[derive(Clone, Copy)]
 enum Shape<'m> {
     Scalar(Scalar),
@@ -71,12 +71,12 @@ fn member(map: Option<&MapNode>, name: &str) -> NodeId {
     map.map_or(UNTYPED, |map| map.member(name).unwrap_or(UNTYPED))
 }
 
-/// Whether the name is a field of the struct, not merely a key of a map.
+/// Returns `true` if the name is a field of the struct, not merely a key of a map.
 fn is_field(map: Option<&MapNode>, name: &str) -> bool {
     map.is_some_and(|map| map.fields.contains_key(name))
 }
 
-/// Whether there is nothing in a list or map, or it is none.
+/// Returns `true` if the value is an empty list or map, or neither a list nor a map.
 fn is_vacant(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => true,
@@ -85,7 +85,7 @@ fn is_vacant(value: Option<&Value>) -> bool {
     }
 }
 
-/// What an item of a list that is merged item by item is known by.
+/// Returns the element that identifies an item of a list that is merged item by item.
 fn item_element(kind: &ListKind, item: &Value) -> Result<Element, String> {
     let ListKind::Map(keys) = kind else {
         return match item {

@@ -1,8 +1,8 @@
-//! What the API server knows about the types of a kind: which fields there are, which lists are sets or maps, what is
-//! merged and what is replaced as a whole.
+//! The types of a kind as the API server uses them to merge: the fields, which lists are sets or maps, which values are
+//! merged and which are replaced as a whole.
 //!
-//! A [`TypeModel`] is an arena of nodes. [`custom`] makes it from the schema of a `CustomResourceDefinition`; whoever
-//! knows the built-in kinds makes theirs with [`TypeModel::builtin`].
+//! A [`TypeModel`] is an arena of nodes. [`custom`] makes it from the schema of a `CustomResourceDefinition`; for
+//! built-in kinds, call [`TypeModel::builtin`].
 
 mod custom;
 
@@ -31,7 +31,7 @@ pub struct TypeModel {
     skeleton: Value,
 }
 
-/// Where a model comes from, and what differs by that.
+/// The origin of a model and the settings that depend on it.
 #[derive(Debug, Clone, Copy)]
 enum Origin {
     /// A built-in kind: objects are as if they had been Go structs.
@@ -46,14 +46,14 @@ enum Origin {
 /// The names of the fields on the way to one.
 pub type Path = &'static [&'static str];
 
-/// What a built-in kind has beside its types.
+/// The parts of a built-in kind's model that its types do not contain.
 #[derive(Debug)]
 pub struct Builtin {
     /// The object as it is before anything was set: the structs that Go always writes.
     pub skeleton: Value,
-    /// What a write of the object itself cannot change.
+    /// Fields that a write of the object itself cannot change.
     pub ignored: &'static [Path],
-    /// What a write of the status cannot change.
+    /// Fields that a write of the status cannot change.
     pub ignored_by_status: &'static [Path],
 }
 
@@ -135,7 +135,7 @@ pub struct MapNode {
     pub fields: BTreeMap<Box<str>, Field>,
     /// The type of members that are not among the fields; `None` if there may be none.
     pub others: Option<NodeId>,
-    /// Whether it is merged as a whole.
+    /// `true` if the map is merged as a whole.
     pub atomic: bool,
     /// `x-kubernetes-embedded-resource` or the root: has `apiVersion`, `kind` and `metadata`.
     pub resource: bool,
@@ -159,7 +159,7 @@ pub struct Patch {
     pub replace: bool,
     /// `retainKeys`: a patch may say which members stay.
     pub retain_keys: bool,
-    /// What tells the items apart; empty for lists of scalars.
+    /// The field that identifies an item; empty for lists of scalars.
     pub key: &'static str,
 }
 
@@ -198,13 +198,13 @@ impl TypeModel {
         self.nodes.get(id).unwrap_or(&Node::Untyped)
     }
 
-    /// Whether it is a built-in kind.
+    /// Returns `true` for a built-in kind.
     pub fn is_builtin(&self) -> bool {
         matches!(self.origin, Origin::Builtin { .. })
     }
 
-    /// The object as it is before anything was set: for built-in kinds with the structs that Go always writes, so that
-    /// whoever creates an object does not own them.
+    /// Returns the object before any field is set. For built-in kinds, it contains the structs that Go always writes,
+    /// so that the creator of an object does not own them.
     pub fn skeleton(&self) -> &Value {
         &self.skeleton
     }

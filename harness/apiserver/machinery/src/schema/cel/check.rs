@@ -1,5 +1,5 @@
-//! What is refused before an expression is ever evaluated: names that nothing declares, fields that the schema does
-//! not have, operators between types that do not go together, results of the wrong type.
+//! The type checker: refuses, before evaluation, undeclared names, fields that the schema does not have, operators
+//! between types that do not go together, and results of the wrong type.
 
 use ::cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr};
 
@@ -92,7 +92,7 @@ impl Type {
     }
 }
 
-/// What is wrong with an expression.
+/// An error in an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// In the words of the compiler of CEL.
@@ -101,17 +101,16 @@ pub enum Problem {
     /// It gives something else.
     #[error("cel expression must evaluate to a {}", expected.join(" or "))]
     OtherType {
-        /// What it must give.
+        /// The accepted result types.
         expected: &'static [&'static str],
-        /// What it gives.
+        /// The result type of the expression.
         found: String,
     },
 }
 
 /// Checks an expression that may use these variables and must give one of these types; any, if there are none.
 ///
-/// # Errors
-/// What is wrong with it.
+/// Returns the first [`Problem`] of the expression.
 pub fn check(program: &Program, variables: &[(&str, Type)], expected: &'static [&'static str]) -> Result<(), Problem> {
     let mut checker = Checker {
         program,
@@ -402,7 +401,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a call is one of a function in a namespace: `sets.contains(…)`.
+/// Returns `true` for a call of a function in a namespace: `sets.contains(…)`.
 fn of_namespace(call: &CallExpr, names: &Names<'_>) -> bool {
     let target = call.target.as_ref().map(|target| &target.expr);
     matches!(target, Some(Expr::Ident(name)) if names.find(name).is_none())

@@ -11,7 +11,7 @@ use super::value::{List, MapVal, Text, Val};
 /// How deep expressions and values may nest while they are evaluated.
 const MAX_DEPTH: u32 = 200;
 
-/// Why an expression has no value.
+/// Reason for which an expression has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CelError {
     /// The expression failed, in the words of CEL.
@@ -55,7 +55,7 @@ impl Evaluator {
         }
     }
 
-    /// What it has cost.
+    /// Returns the cost so far.
     pub fn cost(&self) -> u64 {
         self.cost
     }
@@ -306,7 +306,7 @@ impl Evaluator {
     }
 }
 
-/// What a step of `map` or `filter` appends, and when.
+/// The item that a step of `map` or `filter` appends, and its condition.
 #[derive(Clone, Copy)]
 struct Appended<'a> {
     condition: Option<&'a IdedExpr>,
@@ -377,7 +377,7 @@ pub fn member<'a>(operand: &Val<'a>, field: &str, test: bool) -> Outcome<'a> {
     }
 }
 
-/// A property name as it is in the schema: names that are no identifiers of CEL are written escaped.
+/// Returns a property name as the schema spells it: expressions escape names that are not CEL identifiers.
 pub fn unescaped(name: &str) -> String {
     if let Some(reserved) = name.strip_prefix("__").and_then(|rest| rest.strip_suffix("__"))
         && !matches!(reserved, "dot" | "dash" | "slash" | "underscores")

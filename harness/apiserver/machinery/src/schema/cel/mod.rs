@@ -25,11 +25,11 @@ use crate::meta;
 
 /// How deep expressions may nest.
 const MAX_NESTING: u16 = 24;
-/// How many signs may follow each other.
+/// Maximum number of consecutive signs.
 const MAX_SIGNS: u16 = 16;
-/// How many members and operators may follow each other.
+/// Maximum number of consecutive members and operators.
 const MAX_CHAIN: u16 = 120;
-/// How long an expression may be.
+/// Maximum length of an expression in bytes.
 const MAX_LENGTH: usize = 64 << 10;
 
 /// A parsed expression.
@@ -90,19 +90,19 @@ impl Program {
         worded(text, line, isize::try_from(column).unwrap_or_default() + 1, message)
     }
 
-    /// Where a part of the expression begins.
+    /// Returns the position at which a part of the expression begins.
     fn offset_of(&self, id: u64) -> u32 {
         self.inner.source.offset_for(id).map_or(0, |(start, _)| start)
     }
 
-    /// Whether the expression names a variable.
+    /// Returns `true` if the expression mentions the variable.
     pub fn names(&self, variable: &str) -> bool {
         mentions(&self.inner.expr, variable)
     }
 }
 
-/// Whether parsing cannot run deep: brackets, signs, alternatives and chains of members and operators are counted
-/// before the parser recurses over them.
+/// Returns `true` if the parser cannot recurse deeply: counts brackets, signs, alternatives and chains of members and
+/// operators before the parser runs.
 fn is_shallow(source: &str) -> bool {
     let (mut open, mut signs, mut alternatives, mut chain) = (0_u16, 0_u16, 0_u16, 0_u16);
     let mut quote: Option<char> = None;
@@ -138,8 +138,8 @@ fn is_shallow(source: &str) -> bool {
     true
 }
 
-/// What follows a whole expression is not the operator that the parser would have liked as well: only what closes the
-/// innermost bracket is told to be expected.
+/// Corrects the expected tokens of a syntax error after a complete expression: the server lists only the token that
+/// closes the innermost bracket, this parser also lists the operators.
 fn after_whole<'m>(source: &str, line: isize, column: isize, message: &'m str) -> Cow<'m, str> {
     let Some((before, expected)) = message.split_once(" expecting {") else {
         return message.into();
@@ -251,7 +251,7 @@ pub struct Rule {
     pub source: String,
     /// The expression, or why it does not compile.
     pub program: Result<Program, String>,
-    /// Whether the rule compares with the old value.
+    /// `true` if the rule uses the old value.
     pub uses_old: bool,
     /// `optionalOldSelf`
     pub optional_old: bool,
@@ -306,7 +306,7 @@ impl Rule {
         }
     }
 
-    /// What an error about the rule itself calls it.
+    /// Returns the name of the rule in errors about the rule itself.
     fn name(&self) -> &str {
         if self.message.is_empty() {
             self.source.trim()

@@ -143,7 +143,7 @@ const MEMBER_FUNCTIONS: &[&str] = &[
     "value",
 ];
 
-/// Whether an object may have a function of that name.
+/// Returns `true` if objects may have a function of that name.
 pub(super) fn is_member_function(name: &str) -> bool {
     MEMBER_FUNCTIONS.binary_search(&name).is_ok()
 }

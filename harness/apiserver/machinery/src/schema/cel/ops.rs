@@ -7,7 +7,7 @@ use super::super::node::{ListType, Node};
 use super::eval::CelError;
 use super::value::{List, MapVal, Val};
 
-/// Whether two values are equal; values of different kinds are not.
+/// Returns `true` if two values are equal; values of different types are not.
 pub fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
     match (left, right) {
         (Val::Null, Val::Null) | (Val::Authorizer, Val::Authorizer) | (Val::Optional(None), Val::Optional(None)) => {

@@ -11,11 +11,11 @@ use super::value::Val;
 use super::{Reason, Rule};
 use crate::field::{FieldError, FieldErrorType};
 
-/// What one expression may cost.
+/// Cost limit of one expression.
 const PER_RULE: u64 = 1_000_000;
-/// What all rules of an object may cost together.
+/// Cost limit of all rules of an object together.
 const PER_OBJECT: u64 = 10_000_000;
-/// How long the outcome of a message expression may be.
+/// Maximum length of the result of a message expression in bytes.
 const MAX_MESSAGE: usize = 5 << 10;
 
 /// The evaluation of all rules over one object.
@@ -180,7 +180,7 @@ impl Run<'_> {
         });
     }
 
-    /// What the message expression says; `None` when there is none or its outcome cannot be used.
+    /// Evaluates the message expression; returns `None` if there is none or its result cannot be used.
     fn message<'a>(&mut self, rule: &'a Rule, scope: &Scope<'_, 'a>) -> Option<String> {
         let program = rule.message_program.as_ref()?;
         let mut evaluator = Evaluator::new(PER_RULE.min(self.budget));

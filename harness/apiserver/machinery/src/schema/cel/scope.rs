@@ -1,4 +1,4 @@
-//! What the names in an expression stand for.
+//! The values of the names in an expression.
 
 use ::cel::common::ast::{Expr, IdedExpr};
 

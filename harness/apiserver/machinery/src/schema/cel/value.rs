@@ -40,7 +40,7 @@ pub enum List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// How many items there are.
+    /// Returns the number of items.
     pub fn count(&self) -> usize {
         match self {
             Self::Json(items, _) => items.len(),
@@ -75,7 +75,7 @@ pub enum MapVal<'a> {
 }
 
 impl<'a> MapVal<'a> {
-    /// How many members there are.
+    /// Returns the number of members.
     pub fn count(&self) -> usize {
         match self {
             Self::Json(map, _) => map.len(),

@@ -27,7 +27,7 @@ pub struct Column {
     pub kind: String,
     /// The `format` of the column.
     pub format: String,
-    /// What the column shows, for people.
+    /// The description for users.
     pub description: String,
     /// Columns above 0 are shown in wide output only.
     pub priority: i64,
@@ -100,7 +100,7 @@ fn whole(value: &Value) -> Value {
     value.as_f64().map_or(Value::Null, |number| Value::from(number as i64))
 }
 
-/// What is wrong with the columns of a definition.
+/// Validates the printer columns of a definition.
 pub fn check(columns: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, column) in columns.as_array().into_iter().flatten().enumerate() {

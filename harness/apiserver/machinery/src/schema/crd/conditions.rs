@@ -1,4 +1,4 @@
-//! Which names a definition gets, and the conditions that say so.
+//! The accepted names of a definition, and the conditions that report them.
 
 use std::collections::BTreeSet;
 
@@ -121,7 +121,7 @@ fn take(names: &mut Map<String, Value>, requested: &Value, key: &str) {
     };
 }
 
-/// What the approval annotation of a protected group says.
+/// Returns the status, reason and message of the approval annotation of a protected group.
 fn approval(crd: &Value, group: &str) -> Option<(bool, &'static str, String)> {
     if !super::validation::is_protected(group) {
         return None;
@@ -133,7 +133,7 @@ fn approval(crd: &Value, group: &str) -> Option<(bool, &'static str, String)> {
     Some((true, "ApprovedAnnotation", format!("approved in {annotation}")))
 }
 
-/// Whether a condition of a status is true; `None` when it is not there.
+/// Returns `true` if a condition of the status is true, or `None` if the status does not have the condition.
 pub fn condition(status: &Value, kind: &str) -> Option<bool> {
     let conditions = status.get("conditions").and_then(Value::as_array)?;
     let condition = conditions.iter().find(|condition| text(condition, "type") == kind)?;

@@ -76,7 +76,7 @@ fn check_config(config: Option<&Value>, errors: &mut Vec<FieldError>) {
     errors.append(&mut found.into_vec());
 }
 
-/// Whether the certificates of a definition's webhook, if there are any, can be read.
+/// Returns `true` if the CA bundle of the definition's webhook can be read, or if there is none.
 pub(super) fn has_sound_bundle(crd: &Value) -> bool {
     crd.pointer("/spec/conversion/webhook/clientConfig")
         .is_none_or(|config| bundle_problem(config).is_none())

@@ -95,7 +95,7 @@ fn name(text: &str) -> (String, &str) {
     (name, "")
 }
 
-/// Where the bracket that has been opened closes, quotes and inner brackets respected.
+/// Returns the position of the bracket that closes the one already open; skips quotes and inner brackets.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_u32;
     let mut quote: Option<char> = None;
@@ -244,7 +244,7 @@ pub fn printed(value: &Value) -> String {
     }
 }
 
-/// What the server checks of a path when a definition is written.
+/// Validates a path when a definition is written.
 pub(super) fn check_simple(path: &str, field: &str) -> Vec<FieldError> {
     if path.is_empty() {
         return vec![FieldError::without_value(FieldErrorType::Required, field, "")];

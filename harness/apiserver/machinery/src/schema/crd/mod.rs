@@ -85,7 +85,7 @@ pub fn prepare_update(new: &mut Value, old: &Value) {
     }
 }
 
-/// A warning for each format that values of a new definition are said to have and nobody knows.
+/// Returns a warning for each format in a new definition that the server does not know.
 pub fn format_warnings(crd: &Value) -> Vec<String> {
     let mut unknown = std::collections::BTreeSet::new();
     for version in versions(crd) {

@@ -32,7 +32,7 @@ impl ScalePaths {
         })
     }
 
-    /// What is wrong with the replicas and the selector of an object.
+    /// Validates the replicas and the selector of an object.
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         for path in [&self.spec_replicas, &self.status_replicas] {
@@ -101,7 +101,7 @@ pub fn set(object: &mut Value, path: &str, value: Value) -> bool {
     true
 }
 
-/// What is wrong with the paths of a definition.
+/// Validates the paths of a definition.
 pub(super) fn check_paths(subresources: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let Some(scale) = subresources.get("scale").filter(|scale| scale.is_object()) else {

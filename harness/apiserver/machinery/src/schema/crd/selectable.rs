@@ -6,7 +6,7 @@ use super::super::structure::rules::resolve_field_path;
 use crate::field::{FieldError, FieldErrorType};
 use crate::meta::text;
 
-/// How many fields of a version may be selectable.
+/// Maximum number of selectable fields per version.
 const MOST: usize = 8;
 
 /// The selectable fields of an entry of `spec.versions`, as selectors name them: `spec.color`.
@@ -32,7 +32,7 @@ pub fn value(object: &Value, field: &str) -> String {
     }
 }
 
-/// What is wrong with the selectable fields of a definition.
+/// Validates the selectable fields of a definition.
 pub fn check(fields: &Value, schema: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut seen: Vec<String> = Vec::new();

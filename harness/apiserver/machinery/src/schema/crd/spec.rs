@@ -1,4 +1,4 @@
-//! What is wrong with the spec of a definition.
+//! Validation of a definition's spec.
 //!
 //! The server keeps what all versions have in common at the top of the spec, so the fields of its errors are
 //! `spec.validation`, `spec.subresources` and so on when all versions agree, else `spec.versions[i].…`.
@@ -12,7 +12,7 @@ use crate::go_values;
 use crate::meta::text;
 use crate::metadata::names::{dns_1035_in_one, dns_subdomain};
 
-/// What the server keeps at the top of the spec if all versions agree on it.
+/// The fields that the server moves to the top of the spec if all versions agree on them.
 const PER_VERSION: [&str; 4] = ["schema", "subresources", "additionalPrinterColumns", "selectableFields"];
 
 /// All errors about `spec`; `is_strict` asks for certificates that can be read.
@@ -43,7 +43,7 @@ pub fn check(crd: &Value, is_strict: bool) -> Vec<FieldError> {
     errors
 }
 
-/// Whether all fields are kept that no schema knows, as they were once.
+/// Returns `true` if fields outside the schema are preserved, as `preserveUnknownFields` allowed in `v1beta1`.
 pub(super) fn preserves_unknown(crd: &Value) -> bool {
     crd.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true))
 }
@@ -80,7 +80,7 @@ fn check_group_and_scope(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What all versions agree on; `None` when they differ or leave it out.
+/// Returns the value that all versions share, or `None` if they differ or leave it out.
 fn shared<'v>(versions: &'v [Value], key: &str) -> Option<&'v Value> {
     let first = versions.first()?.get(key).filter(|value| !value.is_null())?;
     versions

@@ -1,4 +1,4 @@
-//! What is wrong with a definition as a whole; its spec is looked at in `spec`.
+//! Validation of a whole definition; `spec` validates its spec.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::metadata::names::dns_subdomain;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// What is wrong with a new definition, its metadata apart except for the name.
+/// Validates a new definition, without its metadata except for the name.
 pub fn validate_create(crd: &Value) -> Vec<FieldError> {
     let mut errors = check_name(crd);
     errors.extend(spec::check(crd, false));
@@ -19,7 +19,7 @@ pub fn validate_create(crd: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with a changed definition.
+/// Validates a changed definition.
 pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     // What is served already must find its webhook, unless it could not before.
     let is_strict = condition(member(old, "status"), "Established") == Some(true) && conversion::has_sound_bundle(old);
@@ -52,7 +52,7 @@ pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with a changed status.
+/// Validates a changed status.
 pub fn validate_status_update(new: &Value, _old: &Value) -> Vec<FieldError> {
     spec::check_names(member(member(new, "status"), "acceptedNames"), "status.acceptedNames")
 }
@@ -132,7 +132,7 @@ fn check_status(crd: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Whether a group belongs to Kubernetes itself.
+/// Returns `true` if the group belongs to Kubernetes itself.
 pub(super) fn is_protected(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"]
         .iter()

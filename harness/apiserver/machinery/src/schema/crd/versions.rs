@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::is_true;
 use crate::meta::text;
 
-/// Turns an object into one of another version, if nobody converts it: only `apiVersion` changes.
+/// Changes only the `apiVersion` of an object: the conversion for definitions without a webhook.
 pub fn set_version(object: &mut Value, api_version: &str) {
     if let Some(members) = object.as_object_mut() {
         members.insert("apiVersion".to_owned(), Value::from(api_version));
@@ -43,7 +43,7 @@ pub fn deprecation_warning(spec: &Value, version: &Value) -> Option<String> {
     Some(warning)
 }
 
-/// Which version name stands for more stability: `v1` over `v1beta1` over `v1alpha1` over any other name.
+/// Orders version names by stability: `v1` over `v1beta1` over `v1alpha1` over any other name.
 fn compare(left: &str, right: &str) -> Ordering {
     match (rank(left), rank(right)) {
         (Some(left), Some(right)) => left.cmp(&right),

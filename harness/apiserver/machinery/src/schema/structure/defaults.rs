@@ -9,7 +9,7 @@ use super::super::{defaults, prune};
 use super::{invalid, required};
 use crate::field::FieldError;
 
-/// What is wrong with the defaults of a schema that is structural otherwise.
+/// Validates the defaults of a schema that is otherwise structural.
 pub fn check(node: &Node, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if node.default.is_some() && !node.embedded {

@@ -16,7 +16,7 @@ const UNSUPPORTED: [&str; 6] = [
     "dependencies",
     "$ref",
 ];
-/// What may stand at the root of a schema with a status subresource; all else would be lost for the status.
+/// The keywords allowed at the root of a schema with a status subresource; the status would lose all others.
 const AT_ROOT: [(&str, &str); 22] = [
     ("description", "Description"),
     ("type", "Type"),
@@ -42,7 +42,7 @@ const AT_ROOT: [(&str, &str); 22] = [
     ("x-kubernetes-validations", "XValidations"),
 ];
 
-/// Whether the schema uses a keyword that keeps it from being read as a structural schema at all.
+/// Returns `true` if the schema uses a keyword that prevents reading it as a structural schema at all.
 pub(super) fn has_unsupported(schema: &Value) -> bool {
     UNSUPPORTED.iter().any(|key| present(schema, key))
         || present(schema, "$schema")
@@ -50,12 +50,12 @@ pub(super) fn has_unsupported(schema: &Value) -> bool {
         || children(schema, "").iter().any(|(_, child)| has_unsupported(child))
 }
 
-/// Whether the schema says in which language it is.
+/// Returns `true` if the schema declares its language with `$schema`.
 pub(super) fn names_language(schema: &Value) -> bool {
     present(schema, "$schema") || children(schema, "").iter().any(|(_, child)| names_language(child))
 }
 
-/// What is forbidden at the root alone.
+/// Checks the restrictions that apply to the root only.
 pub(super) fn check_root(schema: &Value, path: &str, status_subresource: bool, errors: &mut Vec<FieldError>) {
     if status_subresource {
         let kind = text(schema, "type");
@@ -95,7 +95,7 @@ fn has_more_at_root(schema: &Value) -> bool {
         .any(|(key, value)| !empty(value) && !AT_ROOT.iter().any(|(allowed, _)| allowed == key))
 }
 
-/// Where a schema stands, as far as it decides what is allowed.
+/// The position of a schema, as far as it decides which keywords are allowed.
 #[derive(Clone, Copy, Default)]
 struct Place {
     root: bool,

@@ -1,4 +1,4 @@
-//! What an `openAPIV3Schema` may look like: the refusals when a CRD is written, in the server's words.
+//! Validation of an `openAPIV3Schema`: the errors when a CRD is written, in the server's words.
 //!
 //! `keywords` refuses what no CRD may say, `structural` what makes a schema not structural, `defaults` checks that
 //! defaults obey their own schema, `rules` looks at `x-kubernetes-validations`.
@@ -96,12 +96,12 @@ pub(super) fn children<'s>(schema: &'s Value, path: &str) -> Vec<(String, &'s Va
     found
 }
 
-/// Whether a keyword is `true`.
+/// Returns `true` if a keyword is `true`.
 pub(super) fn flag(schema: &Value, key: &str) -> bool {
     schema.get(key).and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// Whether a keyword is there and not null.
+/// Returns `true` if a keyword is set and not null.
 pub(super) fn present(schema: &Value, key: &str) -> bool {
     schema.get(key).is_some_and(|value| !value.is_null())
 }

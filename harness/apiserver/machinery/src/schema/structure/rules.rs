@@ -1,4 +1,4 @@
-//! What `x-kubernetes-validations` may say.
+//! Validation of `x-kubernetes-validations`.
 
 use std::fmt::Write as _;
 
@@ -189,10 +189,11 @@ pub fn check(schema: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Where a schema stands with regard to rules.
+/// The position of a schema with regard to rules.
 struct Place<'p> {
     root: bool,
-    /// The schema above whose items or members cannot be told apart from their old states.
+    /// The ancestor schema whose items or members have no identity across updates, so that rules on them cannot use old
+    /// values.
     uncorrelatable: Option<&'p str>,
 }
 

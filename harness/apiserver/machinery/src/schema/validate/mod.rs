@@ -1,7 +1,7 @@
 //! Validation of a value against the keywords of a schema, in the words of the API server's OpenAPI validator.
 //!
-//! `types` and `scalars` look at one value, `containers` at lists and objects, `composite` at `allOf` and its kin;
-//! `keyed` (sets and maps among lists) and `embedded` (metadata of embedded resources) are walks of their own.
+//! `types` and `scalars` check one value, `containers` lists and objects, `composite` `allOf` and its kin; `keyed`
+//! (sets and maps among lists) and `embedded` (metadata of embedded resources) walk the value separately.
 
 mod composite;
 mod containers;
@@ -17,7 +17,8 @@ use super::path::Path;
 use crate::field::{FieldError, FieldErrorType};
 use crate::go_fmt;
 
-/// What a walk has found, and how many checks ran: the best of several failing alternatives is the one with most.
+/// The errors of a walk and the number of checks that ran: of several failing alternatives, the best is the one with
+/// the most checks.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) errors: Vec<FieldError>,

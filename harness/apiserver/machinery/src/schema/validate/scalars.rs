@@ -102,7 +102,7 @@ fn multiple_of(value: &Value, number: f64, factor: f64, path: &Path<'_>, out: &m
     }
 }
 
-/// Whether the number fits the machine type that type and format name.
+/// Checks that the number fits the machine type that the type and format name.
 fn check_range(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
     if node.is("number") && matches!(node.format_name.as_str(), "float" | "float32") {
         if value.as_f64().is_some_and(|number| number.abs() > f64::from(f32::MAX)) {

@@ -1,4 +1,4 @@
-//! The functions of CEL and of Kubernetes: one table from names to the files beside this one.
+//! The functions of CEL and of Kubernetes: one table from names to the implementations in the submodules.
 
 pub mod convert;
 mod lists;

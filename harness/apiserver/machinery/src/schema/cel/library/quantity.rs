@@ -70,7 +70,7 @@ impl Quantity {
     }
 }
 
-/// What a suffix multiplies and divides by.
+/// Returns the multiplier and the divisor of a suffix.
 fn scale(suffix: &str) -> Option<(i128, i128)> {
     let binary = |power: u32| Some((1024_i128.pow(power), 1));
     let decimal = |power: u32| Some((10_i128.pow(power), 1));

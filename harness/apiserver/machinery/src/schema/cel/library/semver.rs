@@ -57,7 +57,7 @@ fn without_zeros(number: &str) -> &str {
     }
 }
 
-/// What is wrong with a version, in the words of the server.
+/// Returns the reason for which a version is invalid, in the words of the server.
 fn reason(text: &str) -> String {
     const PARTS: [&str; 3] = ["major", "minor", "patch"];
     if text.is_empty() {
