@@ -44,13 +44,13 @@ pub struct Resource {
     pub short_names: Vec<&'static str>,
     /// `all`.
     pub categories: Vec<&'static str>,
-    /// Whether its objects live in namespaces.
+    /// `true` if its objects live in namespaces.
     pub namespaced: bool,
-    /// What can be done, in alphabetical order.
+    /// The supported verbs, in alphabetical order.
     pub verbs: Vec<&'static str>,
     /// `status`, `scale` and the like, in alphabetical order.
     pub subresources: Vec<Subresource>,
-    /// Whether objects are kept: false for reviews and bindings, which are only answered.
+    /// `true` if objects are stored; `false` for reviews and bindings, which are only answered.
     pub stored: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct Subresource {
     pub version: &'static str,
     /// The kind that it speaks: `Scale`; empty where it is that of the resource.
     pub kind: &'static str,
-    /// What can be done, in alphabetical order.
+    /// The supported verbs, in alphabetical order.
     pub verbs: Vec<&'static str>,
 }
 
@@ -164,7 +164,7 @@ impl Resource {
         self.subresources.iter().find(|sub| sub.name == name)
     }
 
-    /// Whether a client may use that verb on the resource itself.
+    /// Returns `true` if clients may use that verb on the resource itself.
     pub fn allows(&self, verb: &str) -> bool {
         self.verbs.contains(&verb)
     }
@@ -211,7 +211,7 @@ impl Subresource {
     }
 }
 
-/// The `storageVersionHash` of a kind, built in or not: clients compare it, nobody can compute anything from it.
+/// Returns the `storageVersionHash` of a kind, built in or not: an opaque value that clients compare.
 pub fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
     let digest = Sha256::digest(format!("{group}/{version}/{kind}"));
     base64::engine::general_purpose::STANDARD.encode(digest.get(..8).unwrap_or_default())

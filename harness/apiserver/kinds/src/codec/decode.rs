@@ -11,7 +11,7 @@ const QUANTITY_ERROR: &str =
 /// Deeper than any type but schemas, and than any schema that is accepted.
 const MAX_DEPTH: usize = 300;
 
-/// Where the walk is: for the words of an error.
+/// The position of the walk, for error messages.
 #[derive(Default)]
 struct Place {
     structure: &'static str,
@@ -70,8 +70,8 @@ fn walk(kind: &Type, value: &mut Value, place: &mut Place, depth: usize) -> Resu
     }
 }
 
-/// It is read by a decoder of its own, which does not know where it stands. What is neither becomes nothing, unless it
-/// stands for a boolean.
+/// Decodes a value of a type or an alternative. Its decoder starts without a path, so its errors do not name the place.
+/// A value that is neither becomes `null`, except where a boolean is the alternative.
 fn mixed(inner: &Type, other: Other, value: &mut Value, depth: usize) -> Result<(), String> {
     let alone = |value: &mut Value| walk(inner, value, &mut Place::default(), depth + 1);
     match (other, &mut *value) {
@@ -162,7 +162,7 @@ fn struct_members(
     outcome
 }
 
-/// Fills in what is written even where nobody set it.
+/// Adds the fields that the server writes even if they are not set.
 fn fill_in(structure: &Struct, members: &mut Map<String, Value>) {
     for field in &structure.written_if_missing {
         let Some(member) = structure.members.get(field) else {
@@ -183,7 +183,7 @@ fn fill_in(structure: &Struct, members: &mut Map<String, Value>) {
     }
 }
 
-/// The value of a field of that type that nobody set.
+/// Returns the value of an unset field of that type.
 fn zero(sort: &Sort) -> Value {
     match sort {
         Sort::Struct(of) => {

@@ -1,15 +1,15 @@
-//! What the API's documents say of fields and no schema of `k8s-openapi` does.
+//! Facts about fields that the API's documentation gives and the schemas of `k8s-openapi` lack.
 
 use baton_apimachinery::generated::Field;
 use baton_apimachinery::merge::types::Patch;
 use serde_json::Value;
 
-/// What the API's documents say of a field.
+/// Facts about a field in the API's documentation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
-    /// Whether it must be given.
+    /// `true` if the field is required.
     pub required: bool,
-    /// What it is where it is left out; `{}` for a structure that is always there.
+    /// The default value; `{}` for a structure that is always present.
     pub default: Option<Value>,
     /// The values that it, or each of its items, may have, if they are few.
     pub values: Vec<&'static str>,

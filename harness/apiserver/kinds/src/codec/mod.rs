@@ -2,8 +2,8 @@
 //! writes it back. Unknown fields are gone, empty optional fields are left out, a few are always there, quantities and
 //! times have their canonical form, and a value of the wrong type is an error.
 //!
-//! What the types are is in one table (`table`), which is made of the API's own Go types; [`Facts`] are what the API's
-//! documents say of their fields.
+//! One table (`table`), made of the API's own Go types, describes the types; [`Facts`] are the facts about their fields
+//! in the API's documentation.
 
 mod decode;
 mod facts;
@@ -50,7 +50,7 @@ pub(crate) fn zero_status(group: &str, version: &str, kind: &str) -> Option<Valu
     decode::zero_status(TYPES.of_kind(group, version, kind)?)
 }
 
-/// What is known of a definition of the API's documents, such as `io.k8s.api.core.v1.Pod`.
+/// A definition of the API's documentation, such as `io.k8s.api.core.v1.Pod`.
 #[derive(Debug, Clone, Copy)]
 pub struct Definition(&'static table::Struct);
 
@@ -62,12 +62,12 @@ impl Definition {
         TYPES.named(full).map(|index| Self(TYPES.get(index)))
     }
 
-    /// Whether its objects are merged as a whole.
+    /// Returns `true` if objects of this type are merged as a whole.
     pub fn is_atomic(self) -> bool {
         self.0.atomic
     }
 
-    /// What is known of a field, `None` where the served version of the API does not have it.
+    /// Returns the facts about a field, or `None` if the served version of the API does not have it.
     pub fn field(self, name: &str) -> Option<&'static Facts> {
         let member: &'static Member = self.0.members.get(name)?;
         Some(&member.facts)

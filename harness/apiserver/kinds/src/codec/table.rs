@@ -24,13 +24,13 @@ pub(crate) struct Types {
 pub(crate) struct Struct {
     /// `v1.PodSpec`, as Go calls it.
     pub(crate) own: &'static str,
-    /// Whether its objects are merged as a whole.
+    /// `true` if objects of this type are merged as a whole.
     pub(crate) atomic: bool,
     /// As they stand in the type.
     pub(crate) fields: Vec<Field>,
     /// By their names in JSON, with those of the structures whose fields are its own.
     pub(crate) members: BTreeMap<&'static str, Member>,
-    /// Those that are written even where nobody set them.
+    /// The fields that are written even if they are not set.
     pub(super) written_if_missing: Vec<&'static str>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Field {
     pub(crate) number: u64,
     /// In JSON; `-` for a structure whose fields are those of the one it is in.
     pub(crate) name: &'static str,
-    /// What is in it.
+    /// The type of the field.
     pub(crate) kind: Type,
     presence: Presence,
     facts: Arc<Facts>,
@@ -54,11 +54,11 @@ pub(crate) struct Member {
     pub(super) within: String,
     pub(super) kind: Type,
     pub(super) presence: Presence,
-    /// What the API's documents say of it.
+    /// The facts about the field in the API's documentation.
     pub(crate) facts: Arc<Facts>,
 }
 
-/// What becomes of a field that is missing or empty.
+/// Treatment of a field that is missing or empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     /// An empty value stays, a missing one stays missing.
@@ -73,16 +73,16 @@ pub(super) enum Presence {
     NullIfEmpty,
 }
 
-/// What is in a field, an item or an entry.
+/// The type of a field, an item or an entry.
 #[derive(Debug, Clone)]
 pub(crate) struct Type {
-    /// The name in Go of a type that has one and is no structure.
+    /// The Go name of a named type that is not a structure.
     pub(crate) own: Option<&'static str>,
-    /// What it is made of.
+    /// The structure of the type.
     pub(crate) sort: Sort,
 }
 
-/// What a type is made of.
+/// The structure of a type.
 #[derive(Debug, Clone)]
 pub(crate) enum Sort {
     /// A type with fields.
@@ -117,7 +117,7 @@ pub(crate) enum Sort {
     Any,
 }
 
-/// What may stand in the place of a type.
+/// The alternative to a type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Other {
     /// A list of it.
@@ -255,8 +255,8 @@ impl Type {
     }
 }
 
-/// Lists and maps of which it matters whether they are empty or missing: some rule, or who sends no managers at all and wants those
-/// that there are to be forgotten.
+/// Lists and maps for which empty and missing differ: a rule tells them apart, or a client sends empty `managedFields`
+/// to reset them.
 const KEPT: &[(&str, &str)] = &[
     ("apiextensions.v1.CustomResourceDefinitionSpec", "versions"),
     ("apiextensions.v1.JSONSchemaProps", "dependencies"),

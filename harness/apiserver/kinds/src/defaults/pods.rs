@@ -126,7 +126,7 @@ fn host_ports(spec: &mut Object) {
     }
 }
 
-/// What is limited but not requested is requested in full.
+/// Sets the request of each resource that has a limit but no request to the limit.
 fn requests_from_limits(resources: &mut Object) {
     let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned() else {
         return;

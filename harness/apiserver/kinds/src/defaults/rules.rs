@@ -26,7 +26,7 @@ pub(super) enum Rule {
     If(&'static str, &'static str, &'static [Rule]),
     /// Rules that are written elsewhere.
     Also(&'static [Rule]),
-    /// What no rule can say.
+    /// A default that the other rules cannot express.
     Do(fn(&mut Object)),
 }
 

@@ -25,7 +25,7 @@ pub(super) fn items<'a>(object: &'a Value, path: &[&str]) -> &'a [Value] {
     at(object, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// How many items or members are at a path.
+/// Returns the number of items or members at a path.
 pub(super) fn length(object: &Value, path: &[&str]) -> usize {
     match at(object, path) {
         Some(Value::Array(list)) => list.len(),
@@ -52,7 +52,7 @@ pub(super) fn joined(parts: impl IntoIterator<Item = String>, otherwise: &str) -
     }
 }
 
-/// How long ago an object was created.
+/// Returns the age of an object.
 pub(super) fn age_of(object: &Value, now: Timestamp) -> Value {
     age(
         at(object, &["metadata", "creationTimestamp"]).and_then(Value::as_str),
@@ -60,7 +60,7 @@ pub(super) fn age_of(object: &Value, now: Timestamp) -> Value {
     )
 }
 
-/// How long ago a time is, in the short form of tables; `<unknown>` if there is none.
+/// Returns the time passed since `time`, in the short form of tables; `<unknown>` if there is no time.
 pub fn age(time: Option<&str>, now: Timestamp) -> Value {
     match time.and_then(|time| time.parse::<Timestamp>().ok()) {
         Some(time) => Value::from(short_duration(now.as_second() - time.as_second())),

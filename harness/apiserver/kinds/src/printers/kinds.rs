@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::resources;
 
-    /// Columns stand beside their cells; what they are called comes from Kubernetes.
+    /// Columns are defined next to their cells; the expected headings come from Kubernetes.
     #[test]
     fn columns_are_those_of_kubernetes() {
         let headings: BTreeMap<_, Vec<&str>> = generated::lines(include_str!("../generated/headings.txt"))

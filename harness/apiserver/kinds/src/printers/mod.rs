@@ -32,7 +32,7 @@ pub struct Column {
 enum Cell {
     /// `metadata.name`.
     Name,
-    /// How long ago `metadata.creationTimestamp` was.
+    /// The time since `metadata.creationTimestamp`.
     Age,
     /// The text or number at a path; empty if there is none.
     At(&'static [&'static str]),
@@ -40,7 +40,7 @@ enum Cell {
     OrNone(&'static [&'static str]),
     /// The number at a path, 0 if there is none.
     Count(&'static [&'static str]),
-    /// How many items are at a path.
+    /// The number of items at a path.
     Length(&'static [&'static str]),
     /// Anything else.
     Of(fn(&Value, Timestamp) -> Value),
@@ -61,7 +61,7 @@ impl Column {
     }
 }
 
-/// What a row says about its object besides the cells: that a pod is done.
+/// Returns the conditions of a row: that a pod has completed or failed.
 pub fn conditions(group: &str, kind: &str, object: &Value) -> Option<Value> {
     if (group, kind) != ("", "Pod") {
         return None;

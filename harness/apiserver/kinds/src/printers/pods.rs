@@ -1,4 +1,4 @@
-//! What a pod's row says: how many containers are ready, its status in a word, and how often it was restarted.
+//! The cells of a pod's row: the number of ready containers, the status in a word, and the number of restarts.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -61,7 +61,7 @@ fn ended(terminated: &Value) -> String {
     }
 }
 
-/// Why a container waits or ended; of several, the first one's reason.
+/// Returns the reason for which a container waits or ended: that of the first such container.
 fn running(pod: &Value) -> Option<String> {
     let mut statuses = items(pod, &["status", "containerStatuses"]).iter();
     let reason = |status: &Value| {
@@ -74,7 +74,7 @@ fn running(pod: &Value) -> Option<String> {
     statuses.find_map(reason)
 }
 
-/// How often containers were restarted, and when last.
+/// Returns the number of container restarts and the time since the last one.
 pub(super) fn restarts(pod: &Value, now: Timestamp) -> Value {
     let statuses = items(pod, &["status", "containerStatuses"]);
     let count: i64 = statuses

@@ -16,7 +16,7 @@ use crate::codec::table::{Sort, TYPES, Type};
 const MAGIC: &[u8] = b"k8s\0";
 const MAX_DEPTH: usize = 64;
 
-/// Why a body could not be read.
+/// Reason for which a body cannot be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ProtobufError {
     /// It does not begin as this form does.
@@ -147,7 +147,7 @@ fn value(kind: &Type, wire: Wire<'_>, depth: usize) -> Result<Value, ProtobufErr
         (Sort::Quantity, Wire::Bytes(bytes)) => first_text(bytes)?,
         (Sort::Any, Wire::Bytes(bytes)) => json_inside(bytes)?,
         (Sort::IntOrString, Wire::Bytes(bytes)) => int_or_text(bytes)?,
-        // A list in a map is a message of its own.
+        // A list in a map is a separate message.
         (Sort::List(items), Wire::Bytes(bytes)) => {
             let mut list = Vec::new();
             for part in Reader::new(bytes) {
@@ -173,7 +173,7 @@ fn value(kind: &Type, wire: Wire<'_>, depth: usize) -> Result<Value, ProtobufErr
     })
 }
 
-/// Seconds and nanoseconds; nothing at all is no time.
+/// Reads seconds and nanoseconds; without either, there is no time.
 fn time(bytes: &[u8], format: &str) -> Result<Value, ProtobufError> {
     let (mut seconds, mut nanos) = (0, 0);
     for part in Reader::new(bytes) {

@@ -1,4 +1,4 @@
-//! What single kinds do before validation.
+//! Changes to objects of single kinds before validation.
 
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,7 @@ pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
     }
 }
 
-/// A new namespace is held by what empties it, besides what holds it otherwise.
+/// Adds the `kubernetes` finalizer to a new namespace; the namespace controller removes it once the namespace is empty.
 fn namespace_finalizer(members: &mut Map<String, Value>) {
     const HOLDER: &str = "kubernetes";
     let Some(spec) = object_in(members, "spec") else { return };

@@ -1,4 +1,5 @@
-//! What a write of a built-in object keeps, drops and counts before it is validated.
+//! Preparation of a built-in object for a write, before validation: fields that are kept or dropped, and the
+//! generation.
 //!
 //! A create starts without status and with generation 1; a write of the object itself keeps the status, one of `status`
 //! keeps everything else; the generation grows when what the kind calls its specification changed. `kinds` has what

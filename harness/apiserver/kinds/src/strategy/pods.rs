@@ -57,7 +57,7 @@ pub fn admit(pod: &mut Value, class: impl FnOnce(&str) -> Option<Value>) -> Resu
     Ok(())
 }
 
-/// What admission does to a pod that is written again.
+/// Applies admission to an updated pod.
 pub fn readmit(pod: &mut Value, old: &Value) {
     let members = pod.as_object_mut();
     let Some(spec) = members.and_then(|members| object_in(members, "spec")) else {

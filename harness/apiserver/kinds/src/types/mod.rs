@@ -282,7 +282,7 @@ mod tests {
             })
         };
         let Node::List(ports) = model.node(at(&["spec", "template", "spec", "containers", "*", "ports"])) else {
-            panic!("ports are no list");
+            panic!("ports are not a list");
         };
         let key = |name: &str, default: Option<Value>| Key {
             name: name.into(),

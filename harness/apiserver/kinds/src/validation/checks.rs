@@ -28,7 +28,7 @@ pub(super) enum Check {
     In(&'static str, &'static [Check]),
     /// Checks of every object in a list.
     Each(&'static str, &'static [Check]),
-    /// What no check can say, about the object at hand.
+    /// A function for rules that the other checks cannot express, called with the object at hand.
     Do(fn(&Value, &FieldPath<'_>, &mut ErrorList)),
 }
 
@@ -113,7 +113,7 @@ pub(super) fn number(object: &Value, field: &str) -> i64 {
     object.get(field).and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// Whether a field is true.
+/// Returns `true` if a field is true.
 pub(super) fn is_true(object: &Value, field: &str) -> bool {
     object.get(field).and_then(Value::as_bool) == Some(true)
 }

@@ -9,7 +9,7 @@ use super::checks::{is_true, members};
 
 pub(super) const DATA_MAX_BYTES: usize = 1024 * 1024;
 
-/// What is wrong with a config map.
+/// Validates a config map.
 pub(super) fn config_map(object: &Value, found: &mut ErrorList) {
     let (data, binary) = (members(object, "data"), members(object, "binaryData"));
     let at = ROOT.child("data");

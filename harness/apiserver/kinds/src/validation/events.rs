@@ -8,7 +8,7 @@ use super::ROOT;
 use super::checks::{number, text};
 use crate::resources::Resource;
 
-/// Whether events are asked for in the form of `events.k8s.io`.
+/// Returns `true` if the client requests events in the form of `events.k8s.io`.
 pub(super) fn is_new_style(resource: &Resource) -> bool {
     resource.group == "events.k8s.io"
 }

@@ -9,7 +9,7 @@ use super::checks::{Check, run};
 
 const LEASE: &[Check] = &[Positive("leaseDurationSeconds"), NotNegative("leaseTransitions")];
 
-/// What is wrong with a lease.
+/// Validates a lease.
 pub(super) fn body(lease: &Value, found: &mut ErrorList) {
     run(&[In("spec", LEASE)], lease, &ROOT, found);
 }

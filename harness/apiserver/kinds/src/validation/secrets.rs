@@ -20,7 +20,7 @@ fn required_keys(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// What is wrong with a secret.
+/// Validates a secret.
 pub(super) fn secret(object: &Value, found: &mut ErrorList) {
     let data = members(object, "data");
     let at = ROOT.child("data");
@@ -56,7 +56,7 @@ pub(super) fn secret(object: &Value, found: &mut ErrorList) {
     }
 }
 
-/// Whether bytes are a JSON object; the error in the words of the decoder that reads pull secrets.
+/// Checks that bytes are a JSON object; the error has the words of the decoder that reads pull secrets.
 fn check_json(bytes: &[u8]) -> Result<(), String> {
     let Err(error) = serde_json::from_slice::<Map<String, Value>>(bytes) else {
         return Ok(());
@@ -82,7 +82,7 @@ fn check_json(bytes: &[u8]) -> Result<(), String> {
     Err(format!("invalid character '{first}' looking for beginning of value"))
 }
 
-/// What may not change of a secret.
+/// Validates the fields of a secret that are immutable.
 pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     immutable("type", new, old, &ROOT, found);
     fixed_data(&["data"], new, old, found);

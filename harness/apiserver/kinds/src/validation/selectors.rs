@@ -22,7 +22,8 @@ pub(super) fn validate(selector: &Value, at: &FieldPath<'_>, found: &mut ErrorLi
     }
 }
 
-/// Whether the operator of an expression is known; if so, it has values just where it needs them.
+/// Returns `true` if the operator of an expression is known; then also checks that values are set exactly where the
+/// operator needs them.
 pub(super) fn fits_its_values(expression: &Value, at: &FieldPath<'_>, found: &mut ErrorList) -> bool {
     let has_values = !list(expression, "values").is_empty();
     let field = at.child("values");
@@ -49,12 +50,12 @@ pub(super) fn key_and_values(expression: &Value, at: &FieldPath<'_>, found: &mut
     }
 }
 
-/// Whether a selector selects by nothing.
+/// Returns `true` if a selector has no requirements.
 pub(super) fn is_empty(selector: &Value) -> bool {
     members(selector, "matchLabels").is_none_or(Map::is_empty) && list(selector, "matchExpressions").is_empty()
 }
 
-/// Whether a selector selects these labels; `None` if it is none that could.
+/// Returns `true` if a selector selects these labels, or `None` if the selector is invalid.
 pub(super) fn matches(selector: Option<&Value>, labels: Option<&Map<String, Value>>) -> Option<bool> {
     let Some(selector) = selector else { return Some(false) };
     let label = |key: &str| labels.and_then(|labels| labels.get(key)?.as_str());

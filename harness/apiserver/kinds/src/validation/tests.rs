@@ -1,4 +1,4 @@
-//! What is refused, in the expected words: one table of creates and one of updates.
+//! Validation errors in the expected words: one table of creates and one of updates.
 
 use serde_json::json;
 

@@ -230,8 +230,8 @@ fn claim_templates(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     }
 }
 
-/// The specification of a stateful set with the template of the pods that it makes: their names are their own, and their
-/// volumes are those of the claims besides those of the template.
+/// Returns the specification of a stateful set with the template of its pods: the pods get their own names, and volumes
+/// of the claims replace volumes of the same name in the template.
 fn with_claims(spec: &Value) -> Value {
     let mut spec = spec.clone();
     let templates = list(&spec, "volumeClaimTemplates").iter();
@@ -266,7 +266,7 @@ const STATEFUL_SET_MUTABLE: &[&str] = &[
     "minReadySeconds",
 ];
 
-/// What may not change in a specification.
+/// Validates the immutable fields of a specification.
 pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut ErrorList) {
     let none = Value::Null;
     let (new_spec, old_spec) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));

@@ -1,6 +1,6 @@
 //! Merging objects of the built-in kinds.
 
-#![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 mod apply;
 mod field_validation;

@@ -63,7 +63,8 @@ fn without_mutable(new: &Value, old: &Value) -> Value {
     spec
 }
 
-/// The deadline of a pod can be set and come nearer; whether anything else is to be looked at.
+/// Validates a change of `activeDeadlineSeconds`, which can be set and can decrease. Returns `true` if validation of
+/// the other fields continues.
 fn deadline_change(new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) -> bool {
     let field = at.child("activeDeadlineSeconds");
     let seconds = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
