@@ -18,12 +18,12 @@ const KINDS: [&str; 4] = ["ConfigMap", "PersistentVolumeClaim", "Secret", "Servi
 /// Type of secrets that each cluster creates for itself.
 const TOKEN: &str = "kubernetes.io/service-account-token";
 
-/// Whether workloads can depend on this kind.
+/// Returns true if workloads can depend on this kind.
 pub fn is_dependency(gvk: &Gvk) -> bool {
     gvk.group.is_empty() && gvk.version == "v1" && KINDS.contains(&gvk.kind.as_str())
 }
 
-/// Whether an object is for the cluster that has it alone.
+/// Returns true if the object belongs to its cluster only and is not propagated.
 pub fn stays_at_home(object: &Value) -> bool {
     object.get("type").and_then(Value::as_str) == Some(TOKEN)
 }

@@ -167,7 +167,7 @@ fn leaving(snapshot: Snapshot<'_>, chosen: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Whether there must never be an old copy beside a new one (PRG-03).
+/// Returns true if an old copy and a new one must never run at the same time (PRG-03).
 fn is_exclusive(spec: &BindingSpec) -> bool {
     let by_policy = spec
         .failover
