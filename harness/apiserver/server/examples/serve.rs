@@ -3,7 +3,7 @@
 //!     cargo run -p baton-apiserver --example serve -- FOLDER [--without-controllers]
 //!     kubectl --kubeconfig FOLDER/kubeconfig get namespaces
 //!
-//! Without controllers nobody collects garbage and nobody empties deleted namespaces.
+//! Without controllers, no garbage is collected and deleted namespaces are not emptied.
 
 use std::path::PathBuf;
 use std::sync::Arc;

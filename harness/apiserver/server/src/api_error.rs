@@ -15,7 +15,7 @@ pub(crate) struct ApiError {
     pub(crate) details: Option<Value>,
 }
 
-/// What a [`ApiError`] says about which resource it is about.
+/// The resource that an [`ApiError`] is about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct About<'a> {
     pub(crate) group: &'a str,

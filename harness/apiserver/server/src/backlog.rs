@@ -1,4 +1,4 @@
-//! What follows from commits and is still to be done: requests add to it, the controllers work it off.
+//! Work that follows from commits: requests add tasks, the controllers carry them out.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ pub(crate) enum Task {
     TokenSecrets(String),
 }
 
-/// What is to be looked at, and who waits for it.
+/// The open tasks, and the definitions that wait for their last object.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     tasks: Mutex<VecDeque<Task>>,
@@ -70,7 +70,7 @@ impl Backlog {
         self.lock().pop_front()
     }
 
-    /// Whether this is the first call: nothing works the backlog off yet.
+    /// Returns `true` on the first call, when no task works on the backlog yet.
     pub(crate) fn start(&self) -> bool {
         !self.started.swap(true, Ordering::SeqCst)
     }

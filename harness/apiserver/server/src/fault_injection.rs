@@ -21,7 +21,7 @@ pub enum Cut {
     Refuse,
 }
 
-/// Where a client stands when the server is cut off.
+/// The position of a client when the server is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// Beyond the cut.
@@ -30,7 +30,7 @@ pub(crate) enum Side {
     Inside,
 }
 
-/// Which requests a rule is about; what is not given matches everything.
+/// A filter for requests; a field of `None` matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Matching {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
@@ -43,20 +43,21 @@ pub struct Matching {
     pub namespace: Option<String>,
     /// Name of the object (of creations it is not in the path and matches nothing).
     pub name: Option<String>,
-    /// What the user agent begins with.
+    /// Prefix of the user agent.
     pub client: Option<String>,
-    /// A path that is no resource's, such as `/readyz`, with everything below it; without one the rule is about resources.
+    /// A path outside the resources, such as `/readyz`, with everything below it; without a path, the rule is about
+    /// resources.
     pub path: Option<String>,
 }
 
-/// A request that is to be answered with an error.
+/// A rule that answers requests with an error.
 #[derive(Debug, Clone)]
 pub struct Failure {
     /// The requests that are counted.
     pub matching: Matching,
-    /// Which of them is the first to fail; 1 is the next one.
+    /// Number of the first matching request to fail; 1 is the next one.
     pub nth: u64,
-    /// How many fail from there on; 0 ends the failures of the same requests that there are.
+    /// Number of requests that fail from there on; 0 removes the existing failures of the same requests.
     pub times: u64,
     /// The HTTP status, such as 500, 503 or 409.
     pub code: u16,
@@ -95,7 +96,7 @@ impl Reach {
     }
 }
 
-/// Whether the server can be reached, and how often connections have been broken off.
+/// The reachability of the server, and the number of times that connections have been broken off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     reach: Reach,
@@ -310,12 +311,12 @@ impl FaultInjector {
         }
     }
 
-    /// How many requests for resources there have been.
+    /// Returns the number of requests for resources.
     pub fn counts(&self) -> BTreeMap<RequestKey, u64> {
         self.rules().counts.clone()
     }
 
-    /// How many writes have been accepted and changed nothing, by user agent and kind.
+    /// Returns the number of accepted writes that changed nothing, by user agent and kind.
     pub fn idle_writes(&self) -> BTreeMap<(String, String), u64> {
         self.rules().idle.clone()
     }
@@ -344,7 +345,7 @@ impl FaultInjector {
         *self.rules().refusals.entry((client.to_owned(), code)).or_default() += 1;
     }
 
-    /// Whether the server can be reached and no connection has been broken off since there were `breaks`.
+    /// Returns `true` if the server can be reached and the number of broken connections is still `breaks`.
     pub(crate) fn untouched(&self, side: Side, breaks: u64) -> bool {
         let state = self.0.state.get();
         state.reach.from(side) == Reach::Up && state.breaks(side) == breaks
@@ -412,7 +413,7 @@ impl FaultInjector {
 }
 
 impl FaultInjector {
-    /// Lets a request for something that is no resource fail, as the rules say.
+    /// Applies the rules for paths outside the resources; returns the error of a matching failure.
     pub(crate) fn pass_path(&self, path: &str, side: Side) -> Result<(), ApiError> {
         match side {
             Side::Inside => Ok(()),

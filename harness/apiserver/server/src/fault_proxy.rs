@@ -1,7 +1,7 @@
 //! A proxy in front of an API server that runs elsewhere, which injects faults into the requests that pass through it.
 //!
-//! What comes of a request is the server's affair. Whoever shows the proxy's token or client certificate is let in, and
-//! asks behind it as whoever the [`Upstream`] is; the user agent stays that of the client.
+//! The server decides on every request. The proxy admits clients that present its token or its client certificate, and
+//! sends their requests with the identity of the [`Upstream`]; the user agent stays that of the client.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,8 +38,8 @@ pub type Upstream = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, io::Result<
 /// The kinds that the server behind serves, by group and plural: faults speak of kinds, and requests of plurals.
 pub type Kinds = BTreeMap<(String, String), String>;
 
-/// Told of each object that the server behind has created: when that was asked for, and its revision. Of other writes
-/// nobody can tell whether they have made a revision of their own.
+/// Called for each object that the upstream server has created, with the time of the request and the revision of the
+/// object. For other writes, a client cannot tell whether they have made a new revision.
 pub type Created = Arc<dyn Fn(Instant, u64) + Send + Sync>;
 
 /// The largest answer to a write that is looked into.
@@ -64,8 +64,7 @@ impl FaultProxy {
     /// Opens one on a free port of an address of this machine; its certificate is good for this address and for
     /// loopback. `name` stands in its kubeconfig. For `reserved_agents` see [`Options`](crate::Options::reserved_agents).
     ///
-    /// # Errors
-    /// If there is no free port, or no certificate can be made.
+    /// Returns an error if there is no free port, or if the certificate cannot be made.
     pub async fn open(
         name: &str,
         address: IpAddr,
@@ -93,16 +92,16 @@ impl FaultProxy {
 
     /// Tells of creations from now on. Only the first call does anything.
     pub fn tell_of_creations(&self, created: Created) {
-        // Who is told already goes on to be told.
+        // A receiver that is already set stays.
         let _ = self.created.set(created);
     }
 
-    /// What can be done to the requests on their way. Nothing can be done to what is stored.
+    /// Injects faults into requests on their way. Stored objects cannot be changed.
     pub fn faults(&self) -> &FaultInjector {
         &self.faults
     }
 
-    /// Where it is, and how one is let in.
+    /// The address, and the credentials of clients.
     pub fn serving(&self) -> &Serving {
         &self.serving
     }
@@ -199,7 +198,7 @@ impl Passing {
         Box::pin(futures::stream::iter(pieces))
     }
 
-    /// What a request is about, if it is about a resource.
+    /// Returns the resource that a request is about, if any.
     fn named(&self, parts: &http::request::Parts) -> Option<Named> {
         Named::read(parts, |group, plural| {
             self.kinds.get(&(group.to_owned(), plural.to_owned())).cloned()

@@ -1,7 +1,7 @@
 //! An in-memory Kubernetes API server for tests.
 //!
-//! No etcd, no kubelet, no clock of its own: time and revisions are handed in ([`Options`]), so that a fleet of
-//! servers can share one order of writes and run on a paused clock. [`ApiServer::service`] is for a
+//! It needs no etcd and no kubelet, and it never reads a clock: time and revisions come from [`Options`], so that a
+//! fleet of servers can share one order of writes and run on a paused clock. [`ApiServer::service`] is for a
 //! `kube::Client` in the same process, [`ApiServer::serve`] opens HTTPS for kubectl and programs in other languages.
 //!
 //! ```
@@ -25,21 +25,22 @@
 //! # }
 //! ```
 //!
-//! What it knows of real servers is held against recorded answers of one: whole sequences of requests
-//! (`fixtures/transcripts`), and objects of every kind with one field changed (`fixtures/answers`; `tests/parity/recorded` says
-//! how they are recorded). What the API's types are comes from their Go sources (`generate.sh`). `cargo bench -p
-//! baton-apiserver` prints how fast it is and what it takes.
+//! Its behaviour is compared with recorded answers of a real server: whole sequences of requests
+//! (`fixtures/transcripts`), and objects of every kind with one field changed (`fixtures/answers`;
+//! `tests/parity/recorded` describes how to record them). The types come from the Go sources of the API
+//! (`generate.sh`). `cargo bench -p baton-apiserver` prints its speed and its cost.
 //!
-//! What is pure stands in crates of its own, so that it builds and is tested without a runtime: `baton-apimachinery`
-//! (schemas, CEL, merging, metadata) and `baton-apikinds` (the built-in kinds). Here is what has state or talks.
+//! The pure parts are separate crates, so that they build and are tested without a runtime: `baton-apimachinery`
+//! (schemas, CEL, merging, metadata) and `baton-apikinds` (the built-in kinds). This crate has the parts with state or
+//! I/O.
 //!
 //! In which order to read it:
 //!
 //! - `api_error`: the errors of the API;
 //! - `store`: objects, revisions, history, the commit tap ([`Commits`]);
 //! - `registry`: which resources there are; `openapi`: their schemas; `selector`: which objects a list is about;
-//! - `handlers`: the path of a request through the server, verb by verb; in it `authentication`, who somebody is, with the
-//!   tokens of service accounts;
+//! - `handlers`: the path of a request through the server, verb by verb; its `authentication` identifies users and
+//!   issues the tokens of service accounts;
 //! - `admission`: webhooks; `conversion`: versions that a webhook converts; `webhook_client`: how webhooks are called;
 //! - `tls`: certificates; `tls_client`: how webhooks are reached; [`in_process`]: connections without a socket;
 //! - `backlog`: what follows from commits; `controllers`: who does it: garbage, namespaces, deleted definitions and token Secrets;

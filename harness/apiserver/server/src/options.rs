@@ -1,4 +1,4 @@
-//! What a server is made with.
+//! The options of a server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,29 +29,29 @@ impl Revisions {
     }
 }
 
-/// What an [`ApiServer`](crate::ApiServer) is made with.
+/// The options of an [`ApiServer`](crate::ApiServer).
 #[derive(Clone)]
 pub struct Options {
     /// The name of the cluster: of the context in its kubeconfig, and part of the seed.
     pub name: String,
-    /// Where the server takes `creationTimestamp` and the like from.
+    /// Source of `creationTimestamp` and other times.
     pub clock: Clock,
-    /// Where it takes `resourceVersion`s from.
+    /// Source of `resourceVersion`s.
     pub revisions: Revisions,
     /// Uids and generated names follow from it and the name, and from nothing else.
     pub seed: u64,
-    /// Whether garbage is collected, deleted namespaces are emptied, and Secrets for the tokens of service accounts filled
-    /// (a controller manager's work).
+    /// Enables the work of a controller manager: collects garbage, empties deleted namespaces, and fills Secrets for
+    /// the tokens of service accounts.
     pub collect_garbage: bool,
-    /// How many events per resource a watch can go back; a watcher that falls further behind is cut off with 410.
+    /// Number of events per resource that a watch can go back; a watcher that falls further behind is cut off with 410.
     pub history: usize,
-    /// User agents that only clients in this process have. An HTTPS client that uses one of them, or none at all, is
-    /// known by another name: a header says who somebody claims to be, not who it is.
+    /// User agents reserved for clients in this process. An HTTPS client that uses one of them, or none at all, is
+    /// recorded under another name, because any client can claim any name in a header.
     pub reserved_agents: Vec<String>,
 }
 
 impl Options {
-    /// Options with a revision counter of its own, seed 0, garbage collection, and 10,000 events of history.
+    /// Returns options with a new revision counter, seed 0, garbage collection, and 10,000 events of history.
     pub fn new(name: impl Into<String>, clock: Clock) -> Self {
         Self {
             name: name.into(),

@@ -1,7 +1,7 @@
 //! A value that many wait for: when it changes they are woken in the order in which they began to wait.
 //!
-//! A `tokio::sync::watch` would do, but wakes in an order of its own that differs from run to run; two watches that
-//! see the same write would then be told of it in another order each time.
+//! `tokio::sync::watch` wakes its waiters in an order that differs from run to run; two watches would then get the same
+//! write in another order each time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -30,7 +30,7 @@ impl<T: Copy> OrderedNotify<T> {
         *self.lock()
     }
 
-    /// Changes the value and wakes whoever waits.
+    /// Changes the value and wakes all waiters.
     pub(crate) fn change(&self, edit: impl FnOnce(&mut T)) {
         edit(&mut self.lock());
         self.changed.notify_waiters();
@@ -66,7 +66,7 @@ mod tests {
                     let (board, woken) = (Arc::clone(&board), Arc::clone(&woken));
                     tokio::spawn(async move {
                         board.wait_for(|value| *value == 1).await;
-                        woken.lock().expect("nobody panics").push(number);
+                        woken.lock().expect("no holder panics").push(number);
                     })
                 })
                 .collect();
@@ -75,7 +75,7 @@ mod tests {
             for task in waiting {
                 task.await.expect("it ends");
             }
-            assert_eq!(*woken.lock().expect("nobody panics"), (0..10).collect::<Vec<_>>());
+            assert_eq!(*woken.lock().expect("no holder panics"), (0..10).collect::<Vec<_>>());
         }
     }
 }

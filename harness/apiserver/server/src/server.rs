@@ -109,7 +109,7 @@ impl ApiServer {
         self.core.store.commits()
     }
 
-    /// What can be done to the server.
+    /// Injects faults into the server.
     pub fn faults(&self) -> &FaultInjector {
         &self.core.faults
     }
@@ -148,7 +148,8 @@ impl Core {
         );
     }
 
-    /// What a kube-apiserver adds once it listens: the Service that leads to it, and the role of administrators.
+    /// Creates the objects that a kube-apiserver creates once it listens: the Service `kubernetes` and the ClusterRole
+    /// of administrators.
     fn publish_service_and_role(self: &Arc<Self>, addr: SocketAddr) {
         let address = services::API_SERVER.to_string();
         let service = json!({

@@ -1,6 +1,6 @@
-//! A webhook that stands for somebody else's: HTTPS on a free port of an address of this machine, with a certificate of
-//! its own, and the answers of a function. Any API server that reaches the address can call it; servers in this process
-//! also reach [`in_process::ADDRESS`].
+//! A webhook for tests: HTTPS on a free port of an address of this machine, with a new certificate, answered by a
+//! function. Any API server that reaches the address can call it; servers in this process also reach
+//! [`in_process::ADDRESS`].
 
 use std::{
     convert::Infallible,
@@ -28,7 +28,7 @@ use crate::{in_process, tls::Identity};
 /// How large a review may be; an object is at most half of that.
 const MAX_REVIEW: usize = 8 << 20;
 
-/// What a webhook says to a write.
+/// The answer of a webhook to a write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// It may go on as it is.
@@ -45,7 +45,7 @@ pub type Review = Arc<dyn Fn(&Value) -> Answer + Send + Sync>;
 /// Converts an object to an `apiVersion`, or says why it cannot.
 pub type Convert = Arc<dyn Fn(Value, &str) -> Result<Value, String> + Send + Sync>;
 
-/// What a webhook does when it is called.
+/// The function behind a webhook.
 #[derive(Clone)]
 enum Task {
     Review(Review),
@@ -64,16 +64,14 @@ pub struct Webhook {
 impl Webhook {
     /// Begins to listen on an address of this machine for the reviews of admission.
     ///
-    /// # Errors
-    /// If there is no free port there, or no certificate can be made.
+    /// Returns an error if there is no free port, or if the certificate cannot be made.
     pub async fn serve(address: IpAddr, review: Review) -> io::Result<Self> {
         Self::begin(address, Task::Review(review)).await
     }
 
     /// Begins to listen on an address of this machine for objects of custom resources to convert.
     ///
-    /// # Errors
-    /// If there is no free port there, or no certificate can be made.
+    /// Returns an error if there is no free port, or if the certificate cannot be made.
     pub async fn converting(address: IpAddr, convert: Convert) -> io::Result<Self> {
         Self::begin(address, Task::Convert(convert)).await
     }
@@ -93,7 +91,7 @@ impl Webhook {
         })
     }
 
-    /// Where it listens.
+    /// The address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.addr
     }
@@ -167,7 +165,7 @@ async fn respond(request: Request<Incoming>, task: &Task) -> Response<Full<Bytes
     let Some(request) = asked.get("request").filter(|_| asked["kind"] == kind) else {
         return plain(
             StatusCode::BAD_REQUEST,
-            "this is no review of the kind that is answered here",
+            "the request is not a review of the expected kind",
         );
     };
     let said = match task {
@@ -204,7 +202,7 @@ fn answer(write: &Value, said: Answer) -> Value {
     response
 }
 
-/// The `response` to objects that are to be converted.
+/// Returns the `response` with the converted objects.
 fn converted(request: &Value, convert: &Convert) -> Value {
     let to = request["desiredAPIVersion"].as_str().unwrap_or_default();
     let objects = request["objects"].as_array().into_iter().flatten();

@@ -20,7 +20,7 @@ pub(crate) struct Certified {
     pub(crate) key: String,
 }
 
-/// Who certifies others.
+/// A certificate authority.
 pub(crate) struct Authority {
     certificate: String,
     issuer: Issuer<'static, KeyPair>,
@@ -97,7 +97,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// New ones of a CA of its own, for an endpoint that is reached at an address, or on loopback.
+    /// Returns certificates of a new CA, for an endpoint at an address and on loopback.
     pub(crate) fn generate(address: IpAddr) -> io::Result<Self> {
         Self::certified_by(&Authority::generate("baton")?, address)
     }
@@ -137,10 +137,10 @@ impl Identity {
     }
 }
 
-/// What tokens begin with, so that who looks for secrets in logs knows them by their shape.
+/// Prefix of tokens, so that secret scanners recognise them in logs.
 const TOKEN: &str = "baton-token-";
 
-/// A token that nobody can guess.
+/// Returns a random token.
 pub(crate) fn random_token() -> io::Result<String> {
     let mut bytes = [0_u8; 32];
     let random = rustls::crypto::ring::default_provider().secure_random;

@@ -69,7 +69,7 @@ fn dialing(error: &std::io::Error) -> String {
     }
 }
 
-/// Why a connection broke off, in the words of a Go client.
+/// Returns the reason for which a connection broke off, in the words of a Go client.
 pub(crate) fn breaking(error: &hyper::Error) -> String {
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
     let ended = cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::UnexpectedEof);

@@ -1,6 +1,6 @@
 //! Custom resources whose versions a webhook converts. What is expected here a kube-apiserver v1.36 answered.
 
-#![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 mod raw;
 

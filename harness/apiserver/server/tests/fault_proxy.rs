@@ -30,7 +30,7 @@ struct Both {
 impl Both {
     async fn new() -> Self {
         let server = ApiServer::new(Options::new("behind", Arc::new(|| Timestamp::UNIX_EPOCH)));
-        let client = Client::new(server.service("nobody-says"), "default");
+        let client = Client::new(server.service("unknown-client"), "default");
         let upstream: Upstream = Arc::new(move |request| {
             let client = client.clone();
             Box::pin(async move {
@@ -236,5 +236,5 @@ async fn creations_are_told_with_their_revision() {
         assert_eq!(told, expected);
         assert!(asked >= before);
     }
-    assert!(told.try_recv().is_err(), "only what is new is told");
+    assert!(told.try_recv().is_err(), "only new objects are reported");
 }

@@ -5,7 +5,7 @@
 //! a fraction of a second; `FUZZ_SECONDS=300 cargo test -p baton-apiserver --test fuzz` goes on for that long. Where
 //! there is a nightly toolchain, cargo-fuzz runs the same targets and looks for its way by coverage (`fuzz/`).
 
-#![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 mod raw;
 mod targets;
@@ -22,7 +22,7 @@ use serde_json::json;
 use targets::{Attacked, Target};
 use test_rng::Dice;
 
-/// How often each target is tried when nobody asks for more.
+/// Default number of attempts per target.
 const ROUNDS: u64 = 300;
 
 /// Pieces that parsers take notice of.

@@ -1,7 +1,7 @@
-//! What must hold of every history: no update is lost, and lists and watches tell exactly what has been committed.
-//! Made-up histories are held against the tap, which tells every commit.
+//! Properties of every history: no update is lost, and lists and watches show exactly the committed changes. The tests
+//! compare random histories with the tap, which reports every commit.
 
-#![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 mod raw;
 mod test_rng;
@@ -62,7 +62,7 @@ async fn sixteen_writers_lose_no_update() {
     }
 }
 
-/// All lines of a watch that ends by itself.
+/// Returns all lines of a watch that ends on the server's side.
 async fn lines(client: &mut Raw, path: &str) -> Vec<Value> {
     let (status, body) = client.bytes("GET", path, JSON, Vec::new()).await;
     assert_eq!(status, 200, "{path}");
@@ -70,7 +70,7 @@ async fn lines(client: &mut Raw, path: &str) -> Vec<Value> {
     lines.map(|line| serde_json::from_slice(line).expect("JSON")).collect()
 }
 
-/// Counts up by a replacement of the version that was read; whether nobody was faster.
+/// Increments the counter by replacing the version that was read; returns `true` if no other write came first.
 async fn count_up(client: &mut Raw, path: &str) -> bool {
     let (_, mut counter) = client.get(path).await;
     let all: usize = counter["data"]["all"]
@@ -156,7 +156,7 @@ const SCOPES: [Scope; 6] = [
     ),
 ];
 
-/// What a watch from a revision on must tell.
+/// Returns the expected events of a watch from a revision on.
 fn expected(history: &[Commit], after: u64, sees: fn(&Value) -> bool) -> Vec<Value> {
     let mut events = Vec::new();
     let mut before: BTreeMap<(String, String), Arc<Value>> = BTreeMap::new();

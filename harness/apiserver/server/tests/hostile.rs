@@ -1,6 +1,6 @@
-//! Clients that mean harm or know no better, over HTTPS: they get an error, and nobody else notices them.
+//! Malicious and faulty clients, over HTTPS: they get an error, and other clients do not notice.
 
-#![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn head(serving: &Serving, method: &str, path: &str, length: usize) -> String {
     )
 }
 
-/// Sends a request on a connection of its own: the status and the body of the answer.
+/// Sends a request on a new connection; returns the status and the body of the answer.
 async fn send(serving: &Serving, method: &str, path: &str, body: &str) -> (u16, String) {
     let mut stream = connect(serving).await;
     let request = format!("{}{body}", head(serving, method, path, body.len()));

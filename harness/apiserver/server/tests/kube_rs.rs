@@ -1,6 +1,7 @@
-//! What programs on kube-rs are made of, on the in-process endpoint: controllers, finalizers, events, waiting, leases.
+//! The building blocks of programs on kube-rs, on the in-process endpoint: controllers, finalizers, events, waiting,
+//! leases.
 
-#![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
 

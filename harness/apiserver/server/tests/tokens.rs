@@ -59,7 +59,7 @@ impl Fixture {
         request["status"]["token"].as_str().expect("a token").to_owned()
     }
 
-    /// What a review says of a token.
+    /// Returns the status of a review of the token.
     async fn review(&mut self, token: &str, audiences: &[&str]) -> Value {
         let review = json!({"spec": {"token": token, "audiences": audiences}});
         create(&mut self.client, REVIEWS, &review).await["status"].clone()
@@ -97,7 +97,7 @@ async fn create(client: &mut Raw, path: &str, object: &Value) -> Value {
     created
 }
 
-/// Who somebody with this token is for the server, over HTTPS.
+/// Returns the user of this token, as the server reports it over HTTPS.
 async fn who_am_i(kubeconfig: &str, token: &str) -> kube::Result<Value> {
     let mut kubeconfig: Value = serde_yaml::from_str(kubeconfig).expect("YAML");
     kubeconfig["users"][0]["user"] = json!({"token": token});
@@ -111,7 +111,7 @@ async fn who_am_i(kubeconfig: &str, token: &str) -> kube::Result<Value> {
     Ok(serde_json::to_value(review.status.expect("a status").user_info).expect("JSON"))
 }
 
-/// What a token says.
+/// Returns the claims of a token.
 fn claims(token: &str) -> Value {
     let part = token.split('.').nth(1).expect("claims");
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).expect("base64")).expect("JSON")

@@ -1,4 +1,4 @@
-//! A client at either endpoint, with a connection of its own.
+//! A client of either endpoint, with its own connection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl Client {
         self.send(&Method::GET, path, "", Bytes::new()).await
     }
 
-    /// Sends a request and reads the answer; one that is no success is a failure.
+    /// Sends a request and reads the answer; any status but success is a failure.
     pub async fn send(&mut self, method: &Method, path: &str, media: &str, body: Bytes) -> Result<Bytes, Failure> {
         let mut pieces = self.open(method, path, media, body).await?;
         let mut all = Vec::new();

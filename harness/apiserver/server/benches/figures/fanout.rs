@@ -1,4 +1,4 @@
-//! How long it takes from sending a patch until watchers have its event in hand.
+//! The time from sending a patch until watchers have received its event.
 
 use std::time::{Duration, Instant};
 
@@ -15,11 +15,11 @@ use crate::figures::{self, Times};
 use crate::{Failure, TIMEOUT};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-/// How many watches share a connection, as those of one client do.
+/// Number of watches that share a connection, as the watches of one client do.
 const SHARED: usize = 100;
 const PATCHES: usize = 200;
 
-/// How long events took.
+/// Delivery times of events.
 pub struct Fanout {
     /// Each, to each watcher.
     pub each: Times,
@@ -96,8 +96,8 @@ async fn follow(mut pieces: Pieces, told: mpsc::UnboundedSender<Instant>) {
     }
 }
 
-/// How many lines end in a piece. In portions whose sum fits into a byte many bytes are counted at once, without which
-/// this takes longer than what is measured.
+/// Counts the line ends in a piece. Works in portions whose sum fits into a byte, so that many bytes are counted at
+/// once; otherwise counting takes longer than the measured work.
 fn lines(piece: &[u8]) -> usize {
     let portions = piece.chunks(usize::from(u8::MAX));
     let ends = portions.map(|portion| portion.iter().fold(0, |ends, byte| ends + u8::from(*byte == b'\n')));

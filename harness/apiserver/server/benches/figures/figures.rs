@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// How long something took, each time.
+/// Durations of single operations.
 pub struct Times {
     sorted: Vec<Duration>,
-    /// How long all of it took together.
+    /// Wall-clock time of all operations together.
     total: Option<Duration>,
-    /// How long processors worked for it, at both ends.
+    /// Processor time of all operations, at both ends.
     cpu: Option<Duration>,
 }
 
@@ -33,7 +33,7 @@ impl Times {
         self
     }
 
-    /// How long all of it took together.
+    /// Returns the wall-clock time of all operations together.
     pub fn total(&self) -> Option<Duration> {
         self.total
     }
@@ -69,15 +69,15 @@ pub fn head(size: usize) -> String {
     )
 }
 
-/// What this process holds now, where the system tells.
+/// Returns the memory of this process, if the system reports it.
 pub fn memory_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// How long processors have worked for this process, where the system tells. On a machine that does other things as
-/// well this says more than the time on the wall.
+/// Returns the processor time of this process, if the system reports it. On a busy machine, it is more reliable than
+/// wall-clock time.
 pub fn cpu() -> Option<Duration> {
     let mut nanos: u64 = 0;
     for thread in std::fs::read_dir("/proc/self/task").ok()? {

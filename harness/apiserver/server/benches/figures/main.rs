@@ -29,9 +29,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// How many objects there are beforehand.
+/// Number of objects at the start.
 const SIZES: [usize; 2] = [1_000, 100_000];
-/// How many clients work at the same time.
+/// Number of concurrent clients.
 const CLIENTS: [usize; 2] = [1, 16];
 const WATCHERS: [usize; 2] = [1, 1_000];
 const BOOTS: usize = 50;
@@ -57,7 +57,7 @@ impl Wanted {
 fn main() -> Result<(), Failure> {
     let wanted = Wanted::from_arguments();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    // As a task, so that it shares the processors with the others; what is blocked on has a thread of its own besides.
+    // Runs as a task, so that it shares the processors with the others; `block_on` would give it a separate thread.
     let all = async move {
         // First, since later objects are put where earlier ones were.
         if wanted.has("memory") {

@@ -1,4 +1,4 @@
-//! What clients do, and how long each request takes.
+//! The requests of clients, and the duration of each.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use crate::figures::{self, Times};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// How often everything is done.
+/// Number of rounds of each measurement.
 const ROUNDS: usize = 3;
 
 /// A kind of request.
@@ -53,7 +53,7 @@ impl Work {
         Self::List,
     ];
 
-    /// How many requests are measured.
+    /// Returns the number of measured requests.
     fn count(self) -> usize {
         if self == Self::List { 200 } else { 4_000 }
     }
@@ -89,7 +89,7 @@ impl Work {
     }
 }
 
-/// What is sent, made before time is taken.
+/// A request, made before the measurement starts.
 struct Request {
     method: Method,
     path: String,
@@ -119,8 +119,8 @@ pub async fn fill(server: &ApiServer, serving: &Serving, size: usize) -> Result<
     Ok(())
 }
 
-/// Does a work so often, by so many clients at once, a few times over: the best counts, because a machine has other
-/// things to do as well. The first time finds caches and memory cold.
+/// Measures the work with that many concurrent clients, in several rounds. The best round counts, because other
+/// programs disturb a round, and the first round finds caches and memory cold.
 pub async fn measure(
     work: Work,
     endpoint: Endpoint,

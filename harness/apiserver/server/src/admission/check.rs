@@ -28,9 +28,9 @@ const USER: [&str; 4] = ["username", "uid", "groups", "extra"];
 
 const BOOL: &[&str] = &["bool"];
 
-/// What is judged last of a webhook, in its order.
+/// The fields that are validated last in a webhook, in this order.
 const LAST_OF_WEBHOOK: [&str; 2] = ["matchConditions", "admissionReviewVersions"];
-/// What expressions may use.
+/// The variables that expressions may use.
 type Variables = Vec<(&'static str, Type)>;
 
 /// Errors in the conditions of a webhook configuration.

@@ -32,7 +32,7 @@ impl Conditions {
         Self(list.into_iter().flatten().map(read).collect())
     }
 
-    /// Whether all hold; one that does not decides even if another fails.
+    /// Returns `true` if all conditions hold. A condition that does not hold decides even if another one fails.
     pub(crate) fn hold<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, String> {
         let scope = Scope::root(variables);
         let mut failed = Vec::new();
@@ -62,13 +62,13 @@ pub(crate) struct Webhook {
     /// Name of the configuration.
     pub(crate) configuration: String,
     pub(crate) name: String,
-    /// Where it is called.
+    /// The endpoint of the webhook.
     pub(crate) endpoint: Endpoint,
-    /// Whether a failed call refuses the write.
+    /// `true` if a failed call refuses the write.
     pub(crate) fails: bool,
-    /// Whether it is called again when a later one changes the object.
+    /// `true` if the webhook is called again when a later one changes the object.
     pub(crate) again: bool,
-    /// Whether a dry run may call it.
+    /// `true` if a dry run may call the webhook.
     pub(crate) dry_run: bool,
     /// The version of `AdmissionReview` that it understands.
     pub(crate) review_version: String,
@@ -111,13 +111,13 @@ impl Webhook {
         }
     }
 
-    /// The version in which the write is to be shown to the webhook; `None` when it is not concerned.
+    /// Returns the version in which the webhook sees the write, or `None` if the webhook does not apply to it.
     pub(crate) fn version<'s>(&self, subject: &Subject<'s>) -> Option<&'s str> {
         let version = self.matcher.version(subject)?;
         self.matcher.selects(subject).then_some(version)
     }
 
-    /// Whether its conditions hold.
+    /// Returns `true` if the match conditions hold.
     pub(crate) fn wants<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, String> {
         self.conditions.hold(variables)
     }

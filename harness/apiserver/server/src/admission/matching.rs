@@ -106,7 +106,7 @@ impl Matcher {
         others.find(|version| fits(version))
     }
 
-    /// Whether the selectors choose the subject.
+    /// Returns `true` if the selectors match the subject.
     pub(crate) fn selects(&self, subject: &Subject<'_>) -> bool {
         let in_namespace = subject
             .namespace
@@ -123,7 +123,7 @@ fn is_everything(selector: &Value) -> bool {
     selector.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
-/// Whether a selector (`matchLabels`, `matchExpressions`) chooses an object by its labels.
+/// Returns `true` if a selector (`matchLabels`, `matchExpressions`) matches the labels of an object.
 fn selected(selector: &Value, object: &Value) -> bool {
     let label = |key: &str| {
         object

@@ -1,16 +1,16 @@
-//! What one write has asked of webhooks and heard from them.
+//! The webhook calls of one write, and their answers.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::webhook_client::Endpoint;
 
-/// A call that is to be made.
+/// A call that has not been made yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Pending {
-    /// What the call is for; the answer is kept under this name.
+    /// The purpose of the call; the answer is kept under this name.
     pub(crate) key: String,
-    /// Where to.
+    /// The endpoint to call.
     pub(crate) endpoint: Endpoint,
     pub(crate) body: Vec<u8>,
 }
@@ -22,7 +22,7 @@ struct State {
     pending: Option<Pending>,
     warnings: Vec<String>,
     names: BTreeMap<String, String>,
-    /// Whether a webhook has added fields that the schema does not know.
+    /// Set if a webhook has added fields that the schema does not know.
     unknown_fields: bool,
 }
 
@@ -48,7 +48,7 @@ impl Memo {
         self.lock().unknown_fields = true;
     }
 
-    /// Whether a webhook has done so.
+    /// Returns `true` if a webhook has added such fields.
     pub(crate) fn has_unknown_fields(&self) -> bool {
         self.lock().unknown_fields
     }
@@ -71,7 +71,7 @@ impl Memo {
         self.lock().pending = Some(call);
     }
 
-    /// Whether the write waits for a call.
+    /// Returns `true` if the write waits for a call.
     pub(crate) fn is_waiting(&self) -> bool {
         self.lock().pending.is_some()
     }

@@ -30,7 +30,7 @@ pub(crate) const KINDS: [&str; 2] = ["mutatingwebhookconfigurations", "validatin
 /// The group of [`KINDS`].
 pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
 
-/// What is configured, ready for use.
+/// The configured webhooks, ready for use.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Mutating webhooks in the order in which they are called.

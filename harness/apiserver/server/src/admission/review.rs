@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::api_error::ApiError;
 use crate::webhook_client::answer::{Form, Member};
 
-/// What a webhook has said.
+/// The answer of a webhook.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) allowed: bool,

@@ -25,7 +25,7 @@ impl Core {
         if let Some(resource) = &resource {
             let caller = Self::own("kube-apiserver");
             for stored in self.store.list(resource.bucket, "").0 {
-                // Somebody else may delete it meanwhile; then it is gone just as well.
+                // Another client may delete it at the same time; then it is gone just as well.
                 let _ = self.delete_object(resource, &key_of(&stored.value()), &DeleteOptions::default(), &caller);
             }
             if !self.store.list(resource.bucket, "").0.is_empty() {

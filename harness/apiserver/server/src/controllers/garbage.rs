@@ -9,11 +9,11 @@ use crate::handlers::Core;
 use crate::handlers::verbs::delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 use crate::store::{BucketId, Expect, Stored, Write, key_of};
 
-/// What has become of an owner.
+/// The state of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     There,
-    /// Nobody knows its kind, so that nobody can say that it has gone.
+    /// The server does not serve its kind, so it cannot tell whether the owner exists.
     Unknown,
     Gone,
     /// It waits for its dependents to go first.
@@ -73,7 +73,7 @@ impl Core {
         let catalogue = self.registry.current();
         if let Some(resource) = catalogue.of_bucket(bucket) {
             let caller = Self::own("generic-garbage-collector");
-            // An object that has gone or come anew meanwhile is looked at by the commit that did so.
+            // If the object was deleted or created again in between, that commit has queued it again.
             let _ = self.delete_object(resource, &key_of(&object), &options, &caller);
         }
     }
@@ -160,7 +160,7 @@ impl Core {
         });
     }
 
-    /// Changes an object, again if somebody else was faster; one that nothing holds any more goes.
+    /// Changes an object, and retries after a conflict. Removes the object if nothing holds it any more.
     fn rewrite(self: &Arc<Self>, bucket: BucketId, key: &str, change: impl Fn(&mut Value)) {
         let caller = Self::own("generic-garbage-collector");
         let catalogue = self.registry.current();

@@ -1,6 +1,6 @@
-//! What a real cluster's controller manager and extension server do: definitions are established ([`definitions`]),
-//! garbage is collected ([`garbage`]), deleted namespaces are emptied ([`namespaces`]), Secrets for tokens are filled
-//! ([`tokens`]). All of it follows from commits; nothing polls.
+//! The work of a real cluster's controller manager and extension server: establishes definitions ([`definitions`]),
+//! collects garbage ([`garbage`]), empties deleted namespaces ([`namespaces`]), fills Secrets for tokens ([`tokens`]).
+//! All of it follows from commits; nothing polls.
 //!
 //! A commit puts what there is to look at into the [`backlog`](crate::backlog); a task works it off and gives way after a few, so that a
 //! large namespace does not hold up requests.
@@ -20,8 +20,8 @@ use crate::fault_injection::Side;
 use crate::handlers::Core;
 use crate::store::key_of;
 
-/// How many things are looked at before others have their turn. Theirs may be long: with one at a time the garbage of a
-/// large cluster would stay for seconds while everybody is busy.
+/// Maximum number of tasks before other work gets its turn. The other work may take long: with one task at a time, the
+/// garbage of a large cluster would stay for seconds while the server is busy.
 const AT_A_TIME: usize = 16;
 
 /// Starts the task that works the backlog off, unless it runs; the first request does it, because a runtime is needed.

@@ -11,7 +11,7 @@ use crate::handlers::Core;
 use crate::handlers::verbs::delete::DeleteOptions;
 use crate::store::{Expect, Stored, Write, key_of};
 
-/// What is left in a namespace: how many objects of which resource, and by which finalizers they are held.
+/// The remaining objects of a namespace: their number by resource, and by the finalizers that hold them.
 #[derive(Debug, Default)]
 struct Rest {
     resources: BTreeMap<String, usize>,
@@ -50,7 +50,7 @@ impl Core {
         for resource in catalogue.stored().filter(|resource| resource.namespaced) {
             for stored in self.store.list(resource.bucket, &prefix).0 {
                 if meta::deletion_timestamp(&stored.value()).is_none() {
-                    // Gone meanwhile is gone as well.
+                    // If it was deleted in between, it is gone as well.
                     let _ = self.delete_object(resource, &key_of(&stored.value()), &options, &caller);
                 }
             }

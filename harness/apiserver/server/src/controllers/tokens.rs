@@ -32,7 +32,7 @@ impl Core {
                 self.remove_token_secret(key);
                 return;
             };
-            // Without keys nothing can be done now; whoever waits for the token sees that it does not come.
+            // Without keys, the Secret stays empty; a client that waits for the token sees that it does not come.
             let Ok(filled) = self.filled(&secret, &account) else {
                 return;
             };
@@ -84,7 +84,7 @@ impl Core {
         let catalogue = self.registry.current();
         if let Some(resource) = catalogue.find("", "v1", "secrets") {
             let caller = Self::own("tokens-controller");
-            // Somebody else may delete it meanwhile; then it is gone just as well.
+            // Another client may delete it at the same time; then it is gone just as well.
             let _ = self.delete_object(resource, key, &DeleteOptions::default(), &caller);
         }
     }

@@ -1,9 +1,9 @@
 //! Versions of custom resources whose objects a webhook converts.
 //!
-//! A [`Converter`] is what a definition says about it, [`Conversions`] what one request has asked of it. As with
-//! admission, nobody waits in the middle of a request: what has to be converted is noted, an object that stands in is
-//! used in its place, and before anything is stored or answered the request stops ([`Conversions::settled`]), the
-//! webhook is called, and the request starts again with the answers at hand.
+//! A [`Converter`] is the webhook of a definition, [`Conversions`] are the questions of one request to it. As with
+//! admission, a request never waits in the middle: it notes the objects to convert and continues with a substitute.
+//! Before anything is stored or answered, the request stops ([`Conversions::settled`]), the webhook is called, and the
+//! request starts again with the answers at hand.
 
 mod review;
 
@@ -17,7 +17,7 @@ use crate::api_error::ApiError;
 use crate::ids::Ids;
 use crate::webhook_client::{self, Endpoint};
 
-/// How long a webhook may take.
+/// Timeout of a webhook call in seconds.
 const TIMEOUT_SECS: u64 = 30;
 /// How much is sent in one review, unless one object alone is larger.
 const MAX_SENT: usize = 1 << 20;
@@ -46,7 +46,7 @@ impl Converter {
     }
 }
 
-/// An object that is to be converted.
+/// An object to convert.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
     /// The `apiVersion` that it is to have.
@@ -59,11 +59,11 @@ struct Question {
 struct State {
     answers: BTreeMap<Question, Result<Value, String>>,
     asked: BTreeMap<Question, Arc<Converter>>,
-    /// Why an object that was needed could not be converted.
+    /// Reason for which a required object could not be converted.
     failure: Option<String>,
 }
 
-/// What one request, or one watch for what it has to tell next, has asked of converters.
+/// The conversions that one request needs, or a watch for its next events.
 #[derive(Debug, Default)]
 pub(crate) struct Conversions(Mutex<State>);
 
@@ -114,12 +114,12 @@ impl Conversions {
         })
     }
 
-    /// Whether something is to be asked for.
+    /// Returns `true` if there are objects to convert.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.lock().asked.is_empty()
     }
 
-    /// Whether all objects so far are what they are meant to be.
+    /// Checks that all objects so far have been converted.
     ///
     /// # Errors
     /// If one could not be converted, or has to be asked for first: then the request starts again.
@@ -134,7 +134,7 @@ impl Conversions {
         }
     }
 
-    /// Asks for everything that is to be asked for.
+    /// Calls the webhooks for all objects to convert.
     pub(crate) async fn fetch(&self, ids: &Ids) {
         let asked = std::mem::take(&mut self.lock().asked);
         let mut left: Vec<_> = asked.into_iter().collect();

@@ -21,7 +21,7 @@ const REVIEW: Form = Form {
     ],
 };
 
-/// What a webhook is asked.
+/// The request to a webhook.
 pub(super) struct Review<'a> {
     /// The version of the review.
     pub(super) version: &'a str,
@@ -143,7 +143,7 @@ fn restored(original: &Value, converted: &Value) -> Result<Value, String> {
     Ok(Value::Object(metadata))
 }
 
-/// What is wrong with labels or annotations.
+/// A validation of labels or annotations.
 type Check = fn(&Map<String, Value>, &FieldPath<'_>, &mut ErrorList);
 
 /// A map whose values are texts.
@@ -176,7 +176,7 @@ mod tests {
         })
     }
 
-    /// What an answer comes to that is as it should be but for what `change` does.
+    /// Reads the answer of a webhook: a correct one, with one `change`.
     fn read(version: &str, change: impl FnOnce(&mut Value)) -> Result<Vec<Value>, String> {
         let review = Review {
             version,

@@ -1,4 +1,4 @@
-//! What follows from a commit: what must be seen at once is done at once, the rest goes to the backlog.
+//! Consequences of a commit: urgent ones happen at once, the rest goes to the backlog.
 
 use std::sync::Arc;
 

@@ -93,7 +93,7 @@ pub(crate) fn answer(
     }
 }
 
-/// A document of `/openapi`; Go clients read version 2 in a form of its own.
+/// Returns a document of `/openapi`; Go clients read version 2 in a separate binary form.
 fn document(catalogue: &Catalogue, path: &str, parts: &http::request::Parts) -> Reply {
     let (content_type, body) = if path == "v2" && accepts(parts, OPENAPI_ACCEPTED) {
         (OPENAPI_BINARY, openapi::binary(catalogue))
@@ -123,7 +123,7 @@ fn indented(object: &Value) -> Reply {
     }
 }
 
-/// What every check says, and that all of them went well.
+/// Lists every check as passed.
 fn checks(name: &str) -> Reply {
     let checks = CHECKS.map(|check| format!("[+]{check} ok\n")).concat();
     Reply::Raw {
@@ -145,7 +145,7 @@ pub(crate) fn page_not_found() -> Reply {
     text(404, "404 page not found\n")
 }
 
-/// What this server says it is.
+/// Returns the version that this server reports.
 fn version() -> Value {
     json!({
         "major": "1",

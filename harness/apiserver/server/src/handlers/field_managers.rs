@@ -19,7 +19,7 @@ use crate::registry::{Catalogue, Resource};
 /// Longest name of a field manager.
 const MAX_MANAGER_BYTES: usize = 128;
 
-/// What becomes of unknown and duplicate fields.
+/// Treatment of unknown and duplicate fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Validation {
     /// They are dropped.
@@ -39,7 +39,7 @@ impl Call {
         }
     }
 
-    /// Who the request's fields belong to.
+    /// Returns the field manager of the request.
     pub(super) fn manager(&self) -> String {
         apply::manager_or_user_agent(self.query.get("fieldManager"), &self.caller.user_agent)
     }
@@ -159,7 +159,7 @@ pub(super) fn check_options(call: &Call, kind: &str) -> Result<(), ApiError> {
     verdict(kind, &errors)
 }
 
-/// What is wrong with the values of `dryRun`.
+/// Validates the values of `dryRun`.
 pub(super) fn check_dry_run(values: &[&str]) -> Option<FieldError> {
     let fits = values.iter().all(|value| *value == "All");
     let error = || {

@@ -1,7 +1,7 @@
 //! A request in, an answer out, whether it came over HTTPS or from this process.
 //!
-//! [`Core::handle`] is the path of every request: injected faults, who asks ([`Caller`]), where the path leads ([`route`]),
-//! what is to be done ([`verbs`]) and in which form the answer goes out ([`codecs`]). On the way a write is brought into
+//! [`Core::handle`] is the path of every request: injected faults, the identity of the [`Caller`], the route of the
+//! path ([`route`]), the verb ([`verbs`]) and the form of the answer ([`codecs`]). On the way, a write is brought into
 //! the form of its kind ([`strategy`], `versioning`, `field_managers`) and admitted ([`admission`]).
 
 mod admission;
@@ -46,7 +46,7 @@ use route::Route;
 /// The largest body of a request.
 pub(crate) const MAX_BODY: usize = 3 * 1024 * 1024;
 
-/// Who sent a request.
+/// The sender of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) user: Arc<User>,
@@ -65,7 +65,7 @@ pub(crate) struct Core {
     pub(crate) faults: FaultInjector,
     /// Webhooks.
     pub(crate) admission: Admission,
-    /// What garbage collection and the like have to look at.
+    /// Open tasks of garbage collection and the other controllers.
     pub(crate) backlog: Backlog,
 }
 
@@ -90,13 +90,13 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) caller: Caller,
-    /// What the write has asked of webhooks.
+    /// The webhook calls of the write.
     pub(crate) memo: Memo,
-    /// What the request has asked of those who convert its objects.
+    /// The conversions that the request needs.
     pub(crate) conversions: Conversions,
 }
 
-/// What a request for a resource wants.
+/// The verb of a request for a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Get,
@@ -123,7 +123,8 @@ impl Verb {
         }
     }
 
-    /// What a method wants of a collection, or of what it names there; `watch` says that the path asks for a watch.
+    /// Returns the verb of a method on a collection, or on a named object in it; `watch` is set if the path asks for a
+    /// watch.
     pub(crate) fn of(method: &Method, named: bool, watch: bool, query: &Query) -> Option<Self> {
         match *method {
             Method::GET if watch || (query.is_set("watch") && !named) => Some(Self::Watch),
@@ -291,7 +292,7 @@ impl Core {
         if is_beyond_custom(&call) {
             return Ok(discovery::page_not_found());
         }
-        // Who asks a deprecated version for what it does not have is told so all the same.
+        // A deprecated version warns even if the request is refused.
         exchange
             .warnings
             .extend(call.resource.custom().and_then(|custom| custom.deprecation.clone()));
@@ -357,7 +358,7 @@ impl Core {
     }
 }
 
-/// Whether all namespaces are written to at once: the server of custom resources has no such path.
+/// Returns `true` if the call writes to all namespaces at once: the server of custom resources has no such path.
 fn is_beyond_custom(call: &Call) -> bool {
     call.resource.custom().is_some()
         && call.resource.namespaced
@@ -365,7 +366,7 @@ fn is_beyond_custom(call: &Call) -> bool {
         && !matches!(call.verb, Verb::Get | Verb::List | Verb::Watch)
 }
 
-/// Whether a resource, or a subresource, knows what is wanted of it.
+/// Checks that a resource, or a subresource, supports the verb.
 fn check_verb(call: &Call) -> Result<(), ApiError> {
     let allowed = match &call.subresource {
         None => call.resource.allows(call.verb.as_str()),
@@ -394,7 +395,7 @@ fn check_verb(call: &Call) -> Result<(), ApiError> {
     }
 }
 
-/// Whether an answer is for human eyes.
+/// Returns `true` if the answer is for people to read.
 fn wants_pretty(query: &Query, user_agent: &str) -> bool {
     let by_hand = ["curl", "Wget", "Mozilla/5.0"]
         .iter()

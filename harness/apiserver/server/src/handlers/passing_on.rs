@@ -1,5 +1,5 @@
-//! What it takes to pass a request on to a server elsewhere: which resource it is about, which headers go with it, and an
-//! answer that goes on only as long as its client can be reached.
+//! Parts of a proxy: the resource of a request, the headers to pass on, and an answer that ends when its client can no
+//! longer be reached.
 
 use std::io;
 
@@ -29,7 +29,7 @@ pub(crate) fn remove_not_passed_on(headers: &mut HeaderMap) {
     }
 }
 
-/// What a request is about.
+/// The resource that a request is about.
 pub(crate) struct Named {
     pub(crate) verb: Verb,
     group: String,
@@ -41,7 +41,7 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// What a request is about, if it is about a resource. `kind_of` knows the kind of a group and a plural.
+    /// Returns the resource that a request is about, if any. `kind_of` returns the kind of a group and a plural.
     pub(crate) fn read(
         parts: &http::request::Parts,
         kind_of: impl FnOnce(&str, &str) -> Option<String>,

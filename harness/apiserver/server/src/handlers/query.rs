@@ -55,7 +55,7 @@ impl Query {
             .transpose()
     }
 
-    /// Whether the request must not change anything (`dryRun=All`).
+    /// Returns `true` if the request must not change anything (`dryRun=All`).
     pub(crate) fn dry_run(&self) -> bool {
         self.all("dryRun").contains(&"All")
     }

@@ -1,4 +1,4 @@
-//! Where a path leads.
+//! Routes: the meaning of a path.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::registry::{Catalogue, Resource, is_built_in};
 
 use super::query::decode_segment;
 
-/// What a path names.
+/// The meaning of a path.
 #[derive(Debug)]
 pub(crate) enum Route {
     /// `/version`
@@ -74,7 +74,7 @@ pub(crate) fn route(catalogue: &Catalogue, path: &str) -> Route {
     }
 }
 
-/// Whether what follows a plural names no more than an object and a subresource; a proxy leads further.
+/// Returns `true` if the words after a plural name at most an object and a subresource; a proxy path goes further.
 fn ends(group: &str, rest: &[&str]) -> bool {
     rest.len() <= 2 || (group.is_empty() && rest.get(1) == Some(&"proxy"))
 }

@@ -1,4 +1,4 @@
-//! What each kind does to its objects on their way in. The one place where the modules that know kinds are asked.
+//! Processing of objects by kind before they are stored: the one place that calls the modules of the kinds.
 
 use baton_apikinds::{codec, resources, strategy, validation, versions, warnings};
 use baton_apimachinery::field::{ErrorList, FieldError};
@@ -14,7 +14,7 @@ use crate::registry::{Origin, Resource};
 /// The three ways in which objects are treated.
 #[derive(Clone, Copy)]
 enum Kind<'a> {
-    /// A `CustomResourceDefinition`, which is built in but has a way of its own.
+    /// A `CustomResourceDefinition`: a built-in kind with separate rules.
     Definition,
     Builtin(&'static resources::Resource),
     Custom(&'a CustomVersion),
@@ -91,7 +91,7 @@ pub(super) fn complete_create(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// A warning for each format that a changed definition names, that nobody knows and that it did not name before.
+/// Returns a warning for each unknown format in a changed definition that the old one did not have.
 pub(super) fn unusual_formats(resource: &Resource, new: &Value, old: &Value) -> Vec<String> {
     if !is_definition(resource) {
         return Vec::new();
@@ -110,7 +110,8 @@ pub(super) fn deprecation(resource: &Resource) -> Option<String> {
     }
 }
 
-/// The finalizers of a custom resource that somebody else might use as well, as far as they are new.
+/// Returns a warning for each new finalizer of a custom resource without a domain, because other writers might use the
+/// same name.
 pub(super) fn unusual_finalizers(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<String> {
     if resource.custom().is_none() {
         return Vec::new();
@@ -130,7 +131,7 @@ pub(super) fn unusual_finalizers(resource: &Resource, new: &Value, old: Option<&
         .collect()
 }
 
-/// What is stored as it is but probably not meant.
+/// Returns warnings about values that are stored but are probably mistakes.
 pub(super) fn warnings(resource: &Resource, object: &Value, subresource: Option<&str>, created: bool) -> Vec<String> {
     match kind_of(resource) {
         Kind::Builtin(_) if subresource.is_some() => Vec::new(),
@@ -140,7 +141,7 @@ pub(super) fn warnings(resource: &Resource, object: &Value, subresource: Option<
     }
 }
 
-/// What of a change is probably not meant.
+/// Returns warnings about changes that are probably mistakes.
 pub(super) fn change_warnings(resource: &Resource, new: &Value, old: &Value, subresource: Option<&str>) -> Vec<String> {
     match kind_of(resource) {
         Kind::Builtin(entry) if subresource.is_none() => warnings::change_warnings(entry, new, old),
@@ -213,7 +214,7 @@ fn count_generation(new: &mut Value, old: &Value, status_apart: bool) {
     meta::set(new, "generation", generation + i64::from(changed));
 }
 
-/// What is wrong with a new object.
+/// Validates a new object.
 pub(super) fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
     let mut found = ErrorList::default();
     match kind_of(resource) {
@@ -237,7 +238,7 @@ pub(super) fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldE
     found.into_vec()
 }
 
-/// What is wrong with a change.
+/// Validates a change.
 pub(super) fn validate_update(
     resource: &Resource,
     new: &Value,
@@ -291,7 +292,7 @@ fn validate_custom(
     errors
 }
 
-/// Whether an update of a missing object creates it.
+/// Returns `true` if an update of a missing object creates it.
 pub(super) fn creates_on_update(resource: &Resource) -> bool {
     let by_group = match resource.group.as_str() {
         "" => matches!(
@@ -306,7 +307,7 @@ pub(super) fn creates_on_update(resource: &Resource) -> bool {
     by_group && resource.custom().is_none()
 }
 
-/// Whether an update may leave out which version it is based on.
+/// Returns `true` if an update may leave out the resource version that it is based on.
 pub(super) fn updates_unconditionally(resource: &Resource) -> bool {
     const GROUPS: [&str; 4] = [
         "admissionregistration.k8s.io",

@@ -44,7 +44,7 @@ impl Call {
         }
     }
 
-    /// What a deletion has left, as the call sees it. `seen` is the object before.
+    /// Returns the object after a deletion, as the call sees it. `seen` is the object before.
     pub(super) fn left(&self, seen: &Shown, left: &Shown) -> Shown {
         let resource = &*self.resource;
         match left {
@@ -54,7 +54,7 @@ impl Call {
         }
     }
 
-    /// What is to be stored of an object, and how it will be shown.
+    /// Returns the object in its stored version, and in the version of the answer.
     pub(super) fn to_storage(&self, object: Value) -> Result<ToStore, ApiError> {
         let resource = &*self.resource;
         if resource.api_version == resource.storage_api_version {
@@ -81,12 +81,12 @@ pub(super) struct ToStore {
 }
 
 impl ToStore {
-    /// What a dry run answers.
+    /// Returns the answer to a dry run.
     pub(super) fn unstored(self) -> Shown {
         Shown::Value(Arc::new(self.shown.unwrap_or(self.object)))
     }
 
-    /// Takes out what is to be stored; what is left knows how to show it afterwards.
+    /// Splits into the object to store and the view of it after the commit.
     pub(super) fn take(self) -> (Value, AsSent) {
         (self.object, AsSent(self.shown))
     }
@@ -134,7 +134,7 @@ pub(super) fn show(resource: &Resource, conversions: &Conversions, stored: &Arc<
     Shown::Value(Arc::new(in_version(resource, conversions, &stored.value())))
 }
 
-/// Whether a stored object matches, as a version of its resource shows it.
+/// Returns `true` if a stored object matches in the version of the resource.
 pub(super) fn matches(
     selectors: &Selectors,
     resource: &Resource,

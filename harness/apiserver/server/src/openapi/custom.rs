@@ -7,7 +7,7 @@ use super::{Format, group_version_kind};
 use crate::registry::Resource;
 use crate::registry::custom::CustomVersion;
 
-/// What version 2 cannot say.
+/// The keywords that version 2 does not have.
 const NOT_IN_V2: &[&str] = &["allOf", "anyOf", "not", "nullable", "oneOf", "default"];
 
 /// Deepest schema that is copied.

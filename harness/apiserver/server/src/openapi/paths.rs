@@ -34,7 +34,7 @@ pub(super) fn paths(format: Format, versions: &[(&str, &Version)]) -> Map<String
     paths
 }
 
-/// What an operation is about.
+/// The resource and the format of the operations.
 struct Operations<'a> {
     format: Format,
     resource: &'a Resource,
@@ -167,7 +167,7 @@ impl Operations<'_> {
         operation
     }
 
-    /// What is sent (a definition and its media types) and what is answered, where the format has it.
+    /// Adds the request body (a definition and its media types) and the answer, where the format has them.
     fn add_body_and_answer(
         &self,
         members: &mut Map<String, Value>,

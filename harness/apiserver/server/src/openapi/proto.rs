@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 #[derive(Default)]
 struct Message(Vec<u8>);
 
-/// How the bytes of a field are told.
+/// The encoding of a field.
 #[derive(Clone, Copy)]
 enum Wire {
     Varint = 0,
@@ -102,7 +102,7 @@ fn any(value: &Value) -> Message {
     any
 }
 
-/// What clients ask about a patch: its query parameters and its kind.
+/// Writes the parts of a patch operation that clients look up: its query parameters and its kind.
 fn patch(operation: &Value) -> Message {
     let mut out = Message::default();
     let parameters = operation.get("parameters").and_then(Value::as_array);

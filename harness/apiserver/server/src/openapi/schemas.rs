@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{Format, group_version_kind};
 use crate::registry::Version;
 
-/// Where the metadata's definitions are.
+/// Prefix of the names of the metadata's definitions.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
 static META_KINDS: &[Kind] = &[
@@ -169,7 +169,7 @@ fn definition(format: Format, name: &str, schema: &Value) -> Value {
     made
 }
 
-/// What is known of a field of which the API's documents say nothing.
+/// The facts of a field that the API's documentation does not mention.
 static UNKNOWN: LazyLock<Facts> = LazyLock::new(Facts::default);
 
 /// A field of a definition.
@@ -216,7 +216,7 @@ impl Place<'_> {
         out
     }
 
-    /// The schema without descriptions of its own, with references in the format's form.
+    /// Returns the schema without its description, with references in the format's form.
     fn type_of(&self, schema: &Value) -> Value {
         if let Some(name) = reference(schema) {
             return self.format.reference(name);

@@ -26,7 +26,7 @@ const VERBS: [&str; 8] = [
     "watch",
 ];
 
-/// What one version of a definition says about its objects.
+/// One version of a definition: the rules for its objects.
 #[derive(Debug)]
 pub(crate) struct CustomVersion {
     /// Name of the definition.
@@ -36,7 +36,7 @@ pub(crate) struct CustomVersion {
     pub(crate) schema: Option<Schema>,
     /// The schema of the version that objects are stored in.
     pub(crate) storage_schema: Option<Schema>,
-    /// Who converts its objects, if it takes more than another `apiVersion`.
+    /// The webhook that converts its objects; `None` if conversion only changes the `apiVersion`.
     pub(crate) converter: Option<Arc<Converter>>,
     /// The revision at which the definition was last changed after its creation, 0 if it was not.
     pub(crate) changed: u64,
@@ -46,7 +46,7 @@ pub(crate) struct CustomVersion {
     pub(crate) deprecation: Option<String>,
 }
 
-/// Whether a condition of a definition is true.
+/// Returns `true` if a condition of a definition is true.
 pub(crate) fn condition_is_true(definition: &Value, condition: &str) -> bool {
     meta::at(definition, &["status", "conditions"])
         .and_then(Value::as_array)
@@ -94,7 +94,7 @@ pub(super) fn add<'a>(
     compiled
 }
 
-/// What the resources of a definition depend on: its specification and the names that were accepted.
+/// Returns the key of a definition's resources: they depend on its specification and its accepted names.
 fn key_of(definition: &Value) -> String {
     let uid = meta::uid(definition).unwrap_or_default();
     let generation = meta::at(definition, &["metadata", "generation"])

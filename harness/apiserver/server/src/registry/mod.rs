@@ -1,4 +1,4 @@
-//! Which resources there are: the built-in ones and those that custom resource definitions add.
+//! The served resources: the built-in ones and those of custom resource definitions.
 //!
 //! Requests read an immutable [`Catalogue`]; a changed definition replaces it as a whole.
 
@@ -36,7 +36,7 @@ pub(crate) struct Resource {
     pub(crate) bucket: BucketId,
     /// The `apiVersion` that objects are stored with.
     pub(crate) storage_api_version: String,
-    /// What discovery says about that version; clients only compare it.
+    /// The hash of that version in discovery; clients only compare it.
     pub(crate) storage_version_hash: Option<String>,
     pub(crate) origin: Origin,
     /// Its types, made on first use.
@@ -53,7 +53,7 @@ pub(crate) struct Subresource {
     pub(crate) verbs: Vec<String>,
 }
 
-/// Where a resource comes from.
+/// The source of a resource.
 #[derive(Debug)]
 pub(crate) enum Origin {
     Builtin(&'static resources::Resource),
@@ -94,7 +94,7 @@ impl Resource {
         })
     }
 
-    /// Whether its objects are kept, and not only answered.
+    /// Returns `true` if its objects are stored, not only answered.
     pub(crate) fn is_stored(&self) -> bool {
         match &self.origin {
             Origin::Builtin(entry) => entry.stored,
@@ -102,7 +102,7 @@ impl Resource {
         }
     }
 
-    /// Whether it is this built-in resource.
+    /// Returns `true` if it is this built-in resource.
     pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
         self.group == group && self.plural == plural && matches!(self.origin, Origin::Builtin(_))
     }

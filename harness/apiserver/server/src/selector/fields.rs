@@ -15,7 +15,7 @@ struct Requirement {
     field: String,
     value: String,
     equal: bool,
-    /// What counts where the object does not have the field.
+    /// Value of the field if the object does not have it.
     absent: &'static str,
 }
 
@@ -121,7 +121,7 @@ fn unescape(value: &str) -> String {
     result
 }
 
-/// The selectable fields of built-in resources besides name and namespace: (group, plural, fields).
+/// The selectable fields of built-in resources, apart from name and namespace: (group, plural, fields).
 const SELECTABLE: &[(&str, &str, &[&str])] = &[
     (
         "",
@@ -208,7 +208,7 @@ fn not_supported(field: &str) -> ApiError {
     ApiError::bad_request(format!("field label not supported: {field}"))
 }
 
-/// What a field of a built-in resource is to a selector where an object leaves it out.
+/// Returns the value that a selector uses if a built-in object leaves the field out.
 fn absent(field: &str) -> &'static str {
     match field {
         "spec.unschedulable" | "spec.hostNetwork" => "false",

@@ -11,7 +11,7 @@ use crate::registry::Resource;
 use crate::store::Stored;
 use fields::FieldSelector;
 
-/// What a list or a watch is restricted to.
+/// The selectors of a list or a watch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selectors {
     pub(crate) labels: LabelSelector,
@@ -34,7 +34,7 @@ impl Selectors {
             && (self.fields.is_empty() || self.fields.matches(&object.value()))
     }
 
-    /// Whether an object matches that is not as it is stored.
+    /// Returns `true` if an object matches that is not in its stored form.
     pub(crate) fn matches_value(&self, object: &Value) -> bool {
         self.labels.matches_with(|key, look| look(meta::label(object, key))) && self.fields.matches(object)
     }

@@ -1,4 +1,4 @@
-//! Serving HTTPS: TLS with a CA of its own, HTTP/1.1 and HTTP/2, a bearer token or a client certificate.
+//! HTTPS: TLS with a new CA for each endpoint, HTTP/1.1 and HTTP/2, a bearer token or a client certificate.
 
 mod kubeconfig;
 
@@ -27,16 +27,16 @@ use crate::handlers::codecs::negotiate;
 use crate::handlers::{Caller, Core};
 use crate::tls::Identity;
 
-/// How long a client may take for the TLS handshake.
+/// Timeout of the TLS handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a client may take for the headers of a request, or be silent before it sends one.
+/// Timeout for the headers of a request, and for the time before its first byte.
 const HEADERS_WITHIN: Duration = Duration::from_secs(120);
 
 /// After so long a time without anything a client is asked whether it is still there.
 const IDLE_FOR: Duration = Duration::from_secs(60);
 
-/// How long nobody is accepted after that has failed.
+/// Pause after a failure to accept a connection.
 const BACK_OFF: Duration = Duration::from_millis(100);
 
 /// The errors of systems that say that no descriptor is left: `ENFILE`, `EMFILE`.
@@ -55,7 +55,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Where it listens.
+    /// The address of the listener.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -80,7 +80,8 @@ impl Serving {
         self.kubeconfig.clone()
     }
 
-    /// Whether somebody could not be accepted because this process, or the system, had no file descriptor left.
+    /// Returns `true` if a connection could not be accepted because this process, or the system, had no file descriptor
+    /// left.
     pub fn starved(&self) -> bool {
         self.starved.load(Ordering::Relaxed)
     }
@@ -101,9 +102,9 @@ impl Drop for Serving {
     }
 }
 
-/// What answers the requests that are let in.
+/// Answers the requests of authenticated clients.
 pub(crate) trait Handler: Send + Sync + 'static {
-    /// What can be done to it.
+    /// Returns its fault injector.
     fn faults(&self) -> &FaultInjector;
 
     /// User agents that no client of an endpoint may have.
@@ -114,7 +115,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
         None
     }
 
-    /// Answers a request of somebody who has been let in.
+    /// Answers a request of an authenticated client.
     fn answer(
         self: Arc<Self>,
         request: Request<Incoming>,
@@ -141,7 +142,7 @@ impl Handler for Core {
     }
 }
 
-/// What every connection needs.
+/// The state that all connections share.
 struct Listener<B> {
     handler: Arc<B>,
     acceptor: TlsAcceptor,
@@ -149,7 +150,8 @@ struct Listener<B> {
     starved: Arc<AtomicBool>,
 }
 
-/// Listens on a free port of an address; whoever shows the token, or one that the handler knows, is let in. `name` stands in its kubeconfig.
+/// Listens on a free port of an address and admits clients that present the token, or a token that the handler knows.
+/// `name` is the name of the cluster in the kubeconfig.
 pub(crate) async fn open<B: Handler>(
     handler: Arc<B>,
     name: &str,
@@ -181,7 +183,7 @@ pub(crate) async fn open<B: Handler>(
 }
 
 impl<B: Handler> Listener<B> {
-    /// Accepts connections until it is told to stop; closes while the faults say so.
+    /// Accepts connections until `stop` is cancelled; closes the listener while the faults demand it.
     async fn listen(self: Arc<Self>, listener: TcpListener, addr: SocketAddr, stop: CancellationToken) {
         let faults = self.handler.faults().clone();
         let mut listener = Some(listener);
@@ -198,7 +200,7 @@ impl<B: Handler> Listener<B> {
                 Some(_) = connections.join_next() => {}
                 accepted = accept(listener.as_ref()) => match accepted {
                     Ok((stream, _)) => drop(connections.spawn(self.clone().connection(stream))),
-                    // Such as no descriptor left: those who are connected are served meanwhile.
+                    // Such as no descriptor left: existing connections continue.
                     Err(error) => {
                         if error.raw_os_error().is_some_and(|code| NO_DESCRIPTOR.contains(&code)) {
                             self.starved.store(true, Ordering::Relaxed);
@@ -280,7 +282,8 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// What the client of an endpoint is known by: never by a name that belongs to somebody in this process.
+/// Returns the name under which requests of an endpoint's client are recorded; never one that is reserved for clients
+/// in this process.
 fn known_as(user_agent: &str, reserved: &[String]) -> Arc<str> {
     if user_agent.is_empty() {
         return Arc::from("unnamed client");
@@ -291,7 +294,7 @@ fn known_as(user_agent: &str, reserved: &[String]) -> Arc<str> {
     Arc::from(user_agent)
 }
 
-/// The next connection; never, while there is no listener.
+/// Returns the next connection; waits forever while there is no listener.
 async fn accept(listener: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAddr)> {
     match listener {
         Some(listener) => listener.accept().await,

@@ -31,20 +31,20 @@ impl Event {
         }
     }
 
-    /// What happened.
+    /// The change of the event.
     pub(crate) fn change(&self) -> Change {
         self.object.change
     }
 }
 
-/// Which part of a collection is wanted.
+/// The requested part of a collection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wanted<'a> {
-    /// What the keys begin with.
+    /// Prefix of the keys.
     pub(crate) prefix: &'a str,
     /// The key before the first one.
     pub(crate) after: Option<&'a str>,
-    /// How many at most.
+    /// Maximum number of items.
     pub(crate) limit: Option<usize>,
     /// As it was at a revision; `None` is now.
     pub(crate) revision: Option<u64>,
@@ -54,7 +54,7 @@ pub(crate) struct Wanted<'a> {
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) items: Vec<Arc<Stored>>,
-    /// How many objects there are under the prefix, whichever of them were wanted.
+    /// Number of objects under the prefix, requested or not.
     pub(crate) total: usize,
 }
 
@@ -62,15 +62,15 @@ pub(crate) struct Part {
 #[derive(Debug)]
 pub(super) struct Bucket {
     objects: BTreeMap<String, Arc<Stored>>,
-    /// How many objects there are in each namespace.
+    /// Number of objects in each namespace.
     sizes: HashMap<Box<str>, usize>,
     events: VecDeque<Arc<Event>>,
-    /// How many events have been dropped from the front of `events` since the beginning.
+    /// Number of events dropped from the front of `events` so far.
     dropped: u64,
     /// The history is complete for revisions after this one.
     oldest: u64,
     limit: usize,
-    /// How often the resource has ceased to be served.
+    /// Number of times that the resource has ceased to be served.
     pub(super) retired: u64,
     signal: Signal,
 }
@@ -163,7 +163,7 @@ impl Bucket {
             .collect())
     }
 
-    /// How many objects there are under a prefix, which is nothing or that of a namespace.
+    /// Returns the number of objects under a prefix: that of a namespace, or the empty one.
     fn size(&self, prefix: &str) -> usize {
         match prefix.strip_suffix('/') {
             Some(namespace) => self.sizes.get(namespace).copied().unwrap_or_default(),
@@ -171,7 +171,7 @@ impl Bucket {
         }
     }
 
-    /// Takes an event in. Watches are told of it by [`Bucket::signal`], which is notified when the store is free again: they
+    /// Adds an event. The caller notifies watches with [`Bucket::signal`] once the store is unlocked; before, they
     /// would only wait for each other.
     pub(super) fn apply(&mut self, event: Event) {
         let key = &*event.key;
@@ -208,8 +208,8 @@ impl Bucket {
         }
     }
 
-    /// Forgets an event. In a large collection, what nobody has written for so long is packed; what has been written
-    /// since goes with its event.
+    /// Drops the oldest event. In a large collection, an object that has not changed since is packed; an older state
+    /// goes with its event.
     fn drop_oldest(&mut self) {
         if let Some(event) = self.events.pop_front() {
             if self.objects.len() > MAX_TREES && Arc::strong_count(&event.object) > 1 {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::Stored;
 
-/// What a commit did to its object.
+/// The effect of a commit on its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// The object was there before the tap was opened.
@@ -43,7 +43,7 @@ pub struct Commit {
     pub revision: u64,
     /// When it was committed, by the server's clock; of [`Change::Existing`] when the tap was opened.
     pub at: Timestamp,
-    /// What happened.
+    /// The kind of change.
     pub change: Change,
     /// `apiVersion` of the stored object.
     pub api_version: String,

@@ -1,4 +1,4 @@
-//! Where the objects are: a sorted map per resource, one sequence of revisions, a bounded history per resource.
+//! The objects: a sorted map per resource, one sequence of revisions, a bounded history per resource.
 //!
 //! Everything here is synchronous and short; the one lock is never held across an await. [`Store::commit`] is the
 //! only way in; it gives the revision, moves the indexes, appends to the history that watches read ([`watch`]) and
@@ -24,11 +24,11 @@ use commits::{Change, Commit, Commits};
 use owners::OwnerIndex;
 pub(crate) use stored::{Stored, Text, write_head};
 
-/// Which bucket of the store a resource lives in.
+/// The bucket of a resource in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BucketId(usize);
 
-/// What must be true of a key for a commit to happen.
+/// The condition on a key under which a commit happens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expect {
     Absent,
@@ -45,7 +45,7 @@ pub(crate) struct Compacted {
     pub(crate) oldest: u64,
 }
 
-/// What a commit has done.
+/// The result of a commit.
 #[derive(Debug)]
 pub(crate) struct Committed {
     pub(crate) bucket: BucketId,
@@ -54,7 +54,7 @@ pub(crate) struct Committed {
     pub(crate) previous: Option<Arc<Stored>>,
 }
 
-/// What a commit does.
+/// The change that a commit makes.
 #[derive(Debug)]
 pub(crate) enum Write {
     Put(Value),
@@ -168,7 +168,7 @@ impl Store {
         self.lock().owners.has_dependents(uid)
     }
 
-    /// Whether an object with this uid was here, and has dependents that have not been seen to since.
+    /// Returns `true` if an object with this uid was deleted, and its dependents have not been processed since.
     pub(crate) fn has_gone(&self, uid: &str) -> bool {
         self.lock().owners.has_gone(uid)
     }

@@ -1,4 +1,4 @@
-//! Who owns whom, kept at every commit, so that garbage collection looks nothing up by searching.
+//! An index of owners, updated with every commit, so that garbage collection never searches.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,7 +14,7 @@ type Place = (BucketId, String);
 pub(super) struct OwnerIndex {
     objects: HashMap<String, Place>,
     dependents: HashMap<String, BTreeSet<Place>>,
-    /// Owners that have been deleted and are named by somebody still.
+    /// Deleted owners that objects still name.
     gone: HashSet<String>,
 }
 

@@ -1,9 +1,8 @@
 //! One revision of one object: as a tree while it is fresh, as the JSON that clients get from then on.
 //!
-//! The JSON is kept once, as the line that tells watches of the revision: what lists and answers show is a part of it.
-//! A tree takes many times the room of its JSON. What nobody has written for as long as the history goes back is
-//! therefore kept as JSON alone, with the labels beside it, which lists look at; whoever needs the tree gets it read
-//! anew ([`Stored::value`]).
+//! The JSON is stored once, as the line that watches of the revision receive: lists and answers send a part of it. A
+//! tree takes many times the memory of its JSON. An object without a write in the whole history is therefore stored as
+//! JSON only, together with its labels, because lists need them; [`Stored::value`] parses the tree again.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,19 +14,19 @@ use serde_json::Value;
 
 use super::commits::Change;
 
-/// What is nested deeper stays a tree, because it could not be read again.
+/// Maximum depth of a packed object; deeper ones stay trees, because they could not be parsed again.
 const MAX_PACKED_DEPTH: usize = 100;
 
 /// One revision of one object.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) revision: u64,
-    /// What its commit did to the object.
+    /// The effect of the commit on the object.
     pub(crate) change: Change,
-    /// Whether the write had fields that the schema does not know. The reference stores them and drops them when it
+    /// `true` if the write had fields that the schema does not know. The reference stores them and drops them when it
     /// reads the object, so that the next write has an effect even if it changes nothing.
     pub(crate) had_unknown_fields: bool,
-    /// Whether there is a later revision, or the object is gone.
+    /// Set if there is a later revision, or the object is gone.
     is_past: AtomicBool,
     text: OnceLock<Text>,
     /// The labels of an object that is packed.
@@ -40,7 +39,7 @@ type Labels = Box<[(Box<str>, Box<str>)]>;
 #[derive(Debug)]
 enum Tree {
     Kept(Arc<Value>),
-    /// There as long as somebody has it in hand.
+    /// Available as long as another reference to the tree exists.
     Packed(Weak<Value>),
 }
 
@@ -49,9 +48,9 @@ enum Tree {
 pub(crate) struct Text {
     /// `{"type":…,"object":{"kind":…,"apiVersion":…,"metadata":…}}` and a line feed.
     line: Bytes,
-    /// Where the object begins.
+    /// Offset of the object.
     object: usize,
-    /// Where its members behind the first two begin.
+    /// Offset of the members after the first two.
     rest: usize,
 }
 
@@ -109,7 +108,7 @@ impl Text {
         self.line.get(begin..end).unwrap_or_default()
     }
 
-    /// Whether the object is in this version.
+    /// Returns `true` if the object is in this version.
     fn is_in(&self, api_version: &str) -> bool {
         let head = self.line.get(..self.rest).unwrap_or_default();
         let version = head.strip_suffix(b",").unwrap_or(head).strip_suffix(b"\"");
@@ -117,7 +116,7 @@ impl Text {
         before.is_some_and(|before| before.ends_with(b"\"apiVersion\":\""))
     }
 
-    /// What follows `apiVersion` and `kind`: `"metadata":…}`, or `}` alone.
+    /// Returns the JSON after `apiVersion` and `kind`: `"metadata":…}`, or only `}`.
     pub(crate) fn rest(&self) -> &[u8] {
         self.rest_from(self.rest)
     }
@@ -144,7 +143,7 @@ impl Stored {
             revision,
             change,
             had_unknown_fields,
-            // Of an object that is gone nothing more is asked for than what watches are told.
+            // A deleted object is only sent to watches, which need no tree.
             is_past: AtomicBool::new(change == Change::Deleted),
             text: OnceLock::new(),
             labels: OnceLock::new(),
@@ -184,7 +183,7 @@ impl Stored {
         text
     }
 
-    /// Whether the object is in this version.
+    /// Returns `true` if the object is in this version.
     pub(crate) fn is_in(&self, api_version: &str) -> bool {
         match self.text.get() {
             Some(text) => text.is_in(api_version),
@@ -232,7 +231,7 @@ impl Stored {
     }
 }
 
-/// Whether a tree is the same when it has been written and read again. Fractions need not be, to the last bit.
+/// Returns `true` if writing and parsing a tree gives the same tree. Fractions may differ in the last bit.
 fn survives(value: &Value, depth: usize) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::String(_) => true,

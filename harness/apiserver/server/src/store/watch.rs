@@ -1,15 +1,15 @@
-//! Following a resource: a cursor into its history. A watcher holds no queue of its own, so that one that does not
-//! read costs nothing; when what it has not read is dropped from the history, it is told so.
+//! Watches on the store: a cursor into the history of a resource. A watcher has no queue, so that one that does not
+//! read costs nothing; if events that it has not read are dropped from the history, the watch ends with an error.
 
 use std::sync::Arc;
 
 use super::{BucketId, Compacted, Event, Store};
 use crate::ordered_notify::OrderedNotify;
 
-/// How many events are taken from the history at a time.
+/// Maximum number of events taken from the history at a time.
 const BATCH: usize = 64;
 
-/// Why there is nothing more to come.
+/// Reason for which a watch ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The watcher has fallen behind the history.
@@ -18,10 +18,10 @@ pub(crate) enum Ended {
     Retired,
 }
 
-/// What a cursor has come upon.
+/// The next events of a cursor.
 pub(crate) struct Taken {
     pub(crate) events: Vec<Arc<Event>>,
-    /// The last revision of the store: if there are no events, all up to there has been seen.
+    /// The last revision of the store: without events, the cursor has seen all revisions up to it.
     pub(crate) revision: u64,
 }
 
@@ -54,7 +54,8 @@ impl Store {
 }
 
 impl Cursor {
-    /// Whether there may be something to take. Asks nothing of the store, which a thousand others ask as well.
+    /// Returns `true` if there may be events to take. Does not lock the store, because a thousand other watches do the
+    /// same.
     pub(crate) fn has_news(&self) -> bool {
         self.heard != Some(self.signal.get())
     }

@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 
 use crate::api_error::{not_registered_in, not_typed};
 
-/// What all reviews of one kind are like.
+/// The form of all reviews of one kind.
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) group: &'static str,
     pub(crate) kind: &'static str,
-    /// What the type of its response is called.
+    /// The name of the response type.
     pub(crate) response: &'static str,
     /// The members of the response.
     pub(crate) members: &'static [Member],
@@ -23,7 +23,7 @@ pub(crate) struct Form {
 #[derive(Debug)]
 pub(crate) struct Member {
     name: &'static str,
-    /// Whether a value is of its type.
+    /// Returns `true` if a value has the type of the member.
     fits: fn(&Value) -> bool,
     /// The type as the API server calls it.
     wanted: &'static str,
@@ -55,7 +55,7 @@ impl Member {
 #[derive(Debug)]
 pub(crate) struct Review {
     document: Value,
-    /// What its type should have been.
+    /// The expected type.
     expected: String,
     kind: &'static str,
 }
@@ -88,7 +88,7 @@ impl Form {
         })
     }
 
-    /// Why an object of another type is no answer.
+    /// Returns the error for an answer of another type.
     fn other_type(&self, api_version: &str, kind: &str, expected: &str) -> String {
         let own = ["v1", "v1beta1"].map(|version| format!("{}/{version}", self.group));
         let is_own = kind == self.kind && own.iter().any(|version| version == api_version);
@@ -136,7 +136,7 @@ impl Review {
         self.document.get("response").filter(|response| !response.is_null())
     }
 
-    /// Whether the response is to the question that was asked, and the review says what it is.
+    /// Checks that the response is to this request, and that the review states its type.
     pub(crate) fn check_head(&self, uid: &str) -> Result<(), String> {
         let given = self.response().map_or("", |response| text(response, "uid"));
         if given != uid {

@@ -21,7 +21,7 @@ const MAX_ANSWER: usize = 4 << 20;
 /// How much of an error is shown.
 const MAX_SHOWN: usize = 2048;
 
-/// Where a webhook is.
+/// The address of a webhook, and its trusted certificates.
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoint {
     /// With the timeout as parameter.
@@ -69,13 +69,13 @@ pub(crate) async fn call(endpoint: &Endpoint, body: &[u8]) -> Result<Vec<u8>, St
     })
 }
 
-/// What is sent, and where to.
+/// A request to a webhook.
 struct Request<'a> {
     endpoint: &'a Endpoint,
     body: &'a [u8],
 }
 
-/// Where a call failed.
+/// The stage at which a call failed.
 enum Failed {
     /// On the way.
     Call(String),
@@ -83,7 +83,7 @@ enum Failed {
     Answer(String),
 }
 
-/// What came of one call.
+/// The result of one call.
 enum Answered {
     Body(Vec<u8>),
     /// The webhook asks to be called again, after this time.
@@ -154,7 +154,7 @@ async fn post(call: &Request<'_>) -> Result<Answered, Failed> {
     Ok(Answered::Body(body.to_vec()))
 }
 
-/// How long to wait before the call is tried again, if the answer says so.
+/// Returns the pause before the next attempt, if the answer asks for one.
 fn pause_of(head: &http::response::Parts) -> Option<Duration> {
     let may = head.status == http::StatusCode::TOO_MANY_REQUESTS || head.status.is_server_error();
     let pause = head.headers.get(http::header::RETRY_AFTER).filter(|_| may)?;

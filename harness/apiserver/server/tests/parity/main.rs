@@ -1,10 +1,10 @@
-//! What a kube-apiserver v1.36 answers, and this server as well.
+//! The answers of a kube-apiserver v1.36, which this server must give as well.
 //!
 //! - `recorded`: objects of every kind with one field changed, as recorded (`fixtures/answers`);
 //! - `transcripts`: whole sequences of requests, as recorded (`fixtures/transcripts`);
 //! - `behaviour`: what no recording shows, topic by topic; all of it was compared with a real server by hand.
 
-#![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 mod behaviour;
 #[path = "../raw/mod.rs"]

@@ -16,7 +16,7 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// What leads to a parser.
+/// An input of the server that leads to a parser.
 #[derive(Clone, Copy)]
 pub struct Target {
     /// Input that the parser understands.
@@ -41,7 +41,7 @@ fn ask(method: &'static str, path: impl Into<String>, media: &'static str, body:
     }
 }
 
-/// What can be a part of a URI, of any bytes.
+/// Percent-encodes bytes, so that they can be a part of a URI.
 fn escaped(bytes: &[u8], kept: &[u8]) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || kept.contains(&byte);
     bytes

@@ -1,6 +1,6 @@
 //! Dice that fall the same way every time.
 
-/// Numbers that look as if nobody had chosen them (splitmix64).
+/// A deterministic random number generator (splitmix64).
 pub struct Dice(pub u64);
 
 impl Dice {

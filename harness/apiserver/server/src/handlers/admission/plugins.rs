@@ -16,7 +16,7 @@ use crate::api_error::{About, ApiError};
 use crate::handlers::{Call, Core};
 use crate::registry::Resource;
 
-/// What a write is about, as an `AdmissionReview` tells it.
+/// A write, as an `AdmissionReview` describes it.
 pub(crate) struct AdmissionRequest<'a> {
     pub(crate) operation: Operation,
     pub(crate) resource: &'a Arc<Resource>,
@@ -28,7 +28,7 @@ pub(crate) struct AdmissionRequest<'a> {
     pub(crate) call: &'a Call,
 }
 
-/// What a write does.
+/// The operation of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,

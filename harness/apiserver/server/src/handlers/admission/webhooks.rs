@@ -13,7 +13,7 @@ use crate::handlers::verbs::scale::scale_of;
 use crate::handlers::versioning::in_version;
 use crate::handlers::{Call, Core, strategy};
 
-/// What webhooks that only say yes or no are called with.
+/// Purpose of calls to validating webhooks.
 const VALIDATING: &str = "validating";
 
 /// A write as webhooks see it, at one moment.
@@ -43,7 +43,7 @@ impl View<'_> {
 }
 
 impl Core {
-    /// What is configured, unless the write is about the configuration itself.
+    /// Returns the configured webhooks, unless the write is about their configuration.
     fn plan_for(&self, request: &AdmissionRequest<'_>) -> Option<Arc<Plan>> {
         let resource = request.resource;
         let exempt = resource.group == admission::GROUP && admission::KINDS.contains(&resource.plural.as_str());

@@ -22,7 +22,7 @@ pub(crate) const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 /// The annotation that says which account of that name it is.
 pub(crate) const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
 
-/// Who issues the tokens in Secrets.
+/// The issuer of the tokens in Secrets.
 const SECRET_ISSUER: &str = "kubernetes/serviceaccount";
 /// The label of a Secret whose token is not accepted any more.
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
@@ -39,7 +39,7 @@ fn user_name(namespace: &str, account: &str) -> String {
 pub(crate) struct Request<'a> {
     pub(crate) audiences: &'a Value,
     pub(crate) lifetime: SignedDuration,
-    /// What it is bound to: `pod`, `secret` or `node`, with name and uid.
+    /// The object that the token is bound to: `pod`, `secret` or `node`, with name and uid.
     pub(crate) bound: Vec<(&'static str, Value)>,
 }
 
@@ -129,7 +129,7 @@ impl Core {
                 text(&["kubernetes.io", kind, "name"]),
                 text(&["kubernetes.io", kind, "uid"]),
             );
-            // The node of a pod is told, and need not be there.
+            // The token names the node of a pod, but the node need not exist.
             if !(kind == "node" && is_of_pod) {
                 let namespace = (kind != "node").then_some(namespace);
                 let bound = self.store.get(self.store.bucket("", plural), &key(namespace, name));
@@ -247,7 +247,7 @@ fn user(namespace: &str, account: &str, uid: &str, extra: BTreeMap<String, Vec<S
     }
 }
 
-/// Whether an object is a Secret for a token.
+/// Returns `true` if an object is a Secret for a token.
 pub(crate) fn is_token_secret(secret: &Value) -> bool {
     secret.get("type").and_then(Value::as_str) == Some(TOKEN_SECRET)
 }

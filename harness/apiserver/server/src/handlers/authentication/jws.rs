@@ -1,5 +1,5 @@
-//! Signed tokens in compact form: claims as JSON, signed with ECDSA on P-256 (`ES256` in RFC 7518), of which nothing but
-//! that is understood. The crates for JSON web tokens bring cryptography of their own; that of TLS is here already.
+//! Signed tokens in compact form: claims as JSON, signed with ECDSA on P-256 (`ES256` in RFC 7518); no other algorithm
+//! is supported. The crates for JSON web tokens would add a second cryptography library to the one that TLS uses.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use thiserror::Error;
 
 const ALGORITHM: &str = "ES256";
 
-/// Why a token is not what it says, in the words of a kube-apiserver.
+/// Reason for which a token is forged, in the words of a kube-apiserver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(super) enum Forged {
     /// Another key has signed it, such as that of another server.
@@ -33,7 +33,7 @@ pub(super) struct Unverified<'a> {
     signed: &'a str,
     header: Value,
     signature: Vec<u8>,
-    /// What it says.
+    /// The claims of the token.
     pub(super) claims: Value,
 }
 
@@ -81,7 +81,7 @@ impl SigningKey {
         Ok(format!("{signed}.{}", BASE64.encode(signature)))
     }
 
-    /// Whether a token is one of this key's.
+    /// Checks that this key has signed the token.
     pub(super) fn verify(&self, token: &Unverified<'_>) -> Result<(), Forged> {
         if token.header.get("kid").and_then(Value::as_str) != Some(&self.id) {
             return Err(Forged::OtherKey);

@@ -15,12 +15,12 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Who certifies the server, and those who are let in with a certificate.
+    /// Returns the CA that certifies the server and the clients with a certificate.
     pub(crate) fn authority(&self) -> io::Result<&Authority> {
         made(&self.authority, || Authority::generate("baton"))
     }
 
-    /// What signs the tokens of service accounts.
+    /// Returns the key that signs the tokens of service accounts.
     pub(crate) fn accounts(&self) -> io::Result<&SigningKey> {
         made(&self.accounts, SigningKey::generate)
     }
@@ -30,13 +30,13 @@ impl Keys {
         made(&self.administrator, tls::random_token).map(String::as_str)
     }
 
-    /// Whether this is the token of the administrator.
+    /// Returns `true` for the token of the administrator.
     pub(super) fn is_administrator(&self, token: &str) -> bool {
         self.administrator.get().is_some_and(|known| known == token)
     }
 }
 
-/// What is in a cell; the first to need it makes it.
+/// Returns the value of a cell; the first call makes it.
 fn made<T>(cell: &OnceLock<T>, make: impl FnOnce() -> io::Result<T>) -> io::Result<&T> {
     if let Some(found) = cell.get() {
         return Ok(found);

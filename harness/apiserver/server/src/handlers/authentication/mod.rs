@@ -1,5 +1,6 @@
-//! Who somebody is ([`User`]), and whose a bearer token is: the administrator's, or a service account's as long as that is
-//! there and the token has not expired ([`accounts`]). What signs tokens is in [`jws`], where the keys are in [`keys`].
+//! Authentication: the identity of a caller ([`User`]), and the user of a bearer token. The token belongs to the
+//! administrator, or to a service account as long as the account exists and the token has not expired ([`accounts`]).
+//! [`jws`] signs tokens, [`keys`] has the keys.
 
 pub(crate) mod accounts;
 mod jws;
@@ -12,10 +13,10 @@ use serde_json::{Value, json};
 
 use crate::handlers::Core;
 
-/// Who tokens are for that do not say: the API server. It is also who issues them.
+/// The default audience of tokens, and their issuer: the API server.
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// What is said of a token that nobody knows.
+/// The error for an unknown token.
 const UNKNOWN: &str = "invalid bearer token";
 
 /// The group of everybody who was let in.
@@ -45,7 +46,7 @@ impl User {
         }
     }
 
-    /// Who holds the kubeconfig, and who asks in the same process.
+    /// Returns the user for clients with the kubeconfig, and for clients in the same process.
     pub(crate) fn administrator() -> Arc<Self> {
         Arc::clone(&ADMINISTRATOR)
     }

@@ -12,7 +12,7 @@ pub(crate) enum Format {
     Yaml,
 }
 
-/// What an answer shows of its objects.
+/// The part of its objects that an answer shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
     /// Everything.

@@ -82,7 +82,7 @@ pub(in crate::handlers) fn checked(call: &Call, warnings: &mut Vec<String>) -> R
     Ok(object)
 }
 
-/// Whether the body is JSON, not YAML.
+/// Returns `true` if the body is JSON, not YAML.
 pub(in crate::handlers) fn is_json(call: &Call) -> bool {
     call.media() != "application/yaml"
 }
@@ -131,7 +131,7 @@ pub(in crate::handlers) fn yaml(bytes: &[u8]) -> Result<Value, ApiError> {
 pub(in crate::handlers) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError> {
     let resource = &call.resource;
     if !object.is_object() {
-        return Err(ApiError::bad_request("the body of the request is no object"));
+        return Err(ApiError::bad_request("the body of the request is not an object"));
     }
     if let Some((api_version, kind)) = other_type(resource, object) {
         return Err(wrong_type(resource, &api_version, &kind));
@@ -140,8 +140,8 @@ pub(in crate::handlers) fn check_type(call: &Call, object: &mut Value) -> Result
     Ok(())
 }
 
-/// What is wrong with the type that a custom resource says it has; another type than that of its path is not, that is
-/// found later. `shown` is the object as it was read.
+/// Checks the types of `apiVersion` and `kind` in a custom resource; a later check compares them with the path. `shown`
+/// is the object as it was read.
 pub(in crate::handlers) fn type_of_custom(object: &Value, shown: impl FnOnce() -> String) -> Result<(), String> {
     for name in ["apiVersion", "kind"] {
         if let Some(other) = object.get(name).filter(|value| !value.is_null() && !value.is_string()) {
@@ -196,7 +196,7 @@ pub(in crate::handlers) fn set_type(call: &Call, object: &mut Value) {
     }
 }
 
-/// Why the result of a patch is not of the kind of the object that was patched, in the words of the decoder.
+/// Returns the decoder's error if the result of a patch is of another kind than the patched object.
 pub(in crate::handlers) fn cause_of_other_type(call: &Call, object: &Value) -> Option<String> {
     let (api_version, kind) = other_type(&call.resource, object)?;
     cause_of(&call.resource, &api_version, &kind)
@@ -213,7 +213,8 @@ fn other_type(resource: &Resource, object: &Value) -> Option<(String, String)> {
     differs.then_some((api_version, kind))
 }
 
-/// Why no object of the resource can be made of one of another type; `None` if only the version is another one.
+/// Returns the reason for which an object of another type cannot become an object of the resource, or `None` if only
+/// the version differs.
 fn cause_of(resource: &Resource, api_version: &str, kind: &str) -> Option<String> {
     let expected = &resource.kind;
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));

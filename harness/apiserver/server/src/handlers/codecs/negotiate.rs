@@ -16,7 +16,7 @@ use crate::yaml;
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 
-/// What a form needs to know besides the reply.
+/// The settings of an answer, apart from the reply itself.
 pub(crate) struct Wish<'a> {
     pub(crate) form: Form,
     pub(crate) query: &'a Query,
@@ -203,12 +203,13 @@ pub(crate) fn error(headers: &HeaderMap, error: &ApiError, pretty: bool) -> Resp
     written(&wish, error.code, &error.to_status())
 }
 
-/// How many letters all warnings may have together; with more, each is shortened, and those that do not fit are left out.
+/// Maximum number of characters in all warnings together; above it, each warning is shortened, and those that do not
+/// fit are left out.
 const MOST_LETTERS: usize = 4 * 1024;
-/// How many letters a shortened warning has.
+/// Number of characters in a shortened warning.
 const SHORTENED: usize = 256;
 
-/// What clients are warned of: nothing empty and nothing twice.
+/// Returns the warnings to send: no empty ones and no duplicates.
 fn told(warnings: &[String]) -> Vec<String> {
     let mut all: Vec<&String> = Vec::new();
     for warning in warnings {

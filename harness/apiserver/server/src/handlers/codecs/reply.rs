@@ -1,4 +1,4 @@
-//! What a request is answered with, before it is known in which form.
+//! The answer to a request, before its form is known.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::registry::Resource;
 use crate::store::commits::Change;
 use crate::store::{Stored, Text, write_head};
 
-/// An answer that is no error.
+/// A successful answer.
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// One object of a resource.

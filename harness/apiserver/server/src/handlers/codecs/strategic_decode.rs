@@ -1,4 +1,4 @@
-//! Strategic merge patches are not decoded but restored from maps, and what goes wrong with that has words of its own.
+//! Strategic merge patches are not decoded but restored from maps, and their errors have different words.
 
 use serde_json::Value;
 

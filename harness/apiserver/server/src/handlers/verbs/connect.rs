@@ -1,5 +1,5 @@
-//! What leads through the server to something that runs: logs, commands, ports, proxies. Nothing runs here, so that every
-//! such request ends with why it leads nowhere.
+//! Connections through the server to running programs: logs, commands, ports, proxies. Nothing runs here, so every such
+//! request ends with an error that gives the reason.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::store::key;
 /// The container that a pod says is meant where none is named.
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
-/// Whether a call leads through the server.
+/// Returns `true` if a call is a connection through the server.
 pub(in crate::handlers) fn is_connection(call: &Call) -> bool {
     let through = matches!(
         call.subresource.as_deref(),
@@ -40,7 +40,7 @@ impl Core {
                 check_container(call, &pod)?;
                 match node_of(&pod) {
                     Some(node) => Err(self.unreachable(node)),
-                    // Of what has not been started there are no lines.
+                    // A container that has not been started has no logs.
                     None => Ok(Reply::Raw {
                         code: 204,
                         content_type: "text/plain",
@@ -64,7 +64,7 @@ impl Core {
         }
     }
 
-    /// Why the node of a pod cannot be asked.
+    /// Returns the error for a node that cannot be reached.
     fn unreachable(&self, node: &str) -> ApiError {
         if self.store.get(self.store.bucket("", "nodes"), node).is_some() {
             return no_address();

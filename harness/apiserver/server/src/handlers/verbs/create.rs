@@ -14,7 +14,7 @@ use crate::handlers::verbs::write::stored_by;
 use crate::handlers::{Call, Core, strategy};
 use crate::store::{Expect, key};
 
-/// How often a taken generated name is replaced by another one.
+/// Number of attempts to replace a generated name that is taken.
 const GENERATE_ATTEMPTS: usize = 8;
 
 impl Core {
@@ -130,7 +130,7 @@ impl Core {
     }
 }
 
-/// What is added for those who could have had the name generated.
+/// Adds to the error that no unique name could be generated, if the client asked for one.
 fn not_unique(mut error: ApiError, wants_unique: bool) -> ApiError {
     if wants_unique {
         error.message += ", the server was not able to generate a unique name for the object";

@@ -20,7 +20,7 @@ use crate::store::{Expect, Moved, Stored, Write, key_of};
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) const ORPHAN: &str = "orphan";
 
-/// How a deletion is to be done.
+/// The options of a deletion.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) grace_period_secs: Option<i64>,
@@ -28,11 +28,12 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
     pub(crate) dry_run: bool,
-    /// Whether a deletion that takes longer is answered with 202: asked for with `orphanDependents: false`.
+    /// Set if a deletion that takes longer is answered with 202: the client asked for it with `orphanDependents:
+    /// false`.
     pub(crate) accepted: bool,
 }
 
-/// What becomes of the objects that the deleted one owns.
+/// The treatment of the objects that the deleted one owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Background,
@@ -40,16 +41,16 @@ pub(crate) enum Propagation {
     Orphan,
 }
 
-/// What a deletion came to, in the version that is stored.
+/// The result of a deletion, in the version that is stored.
 #[derive(Debug)]
 pub(crate) enum Deleted {
     /// The object is gone.
     Gone(Shown),
-    /// The object is marked, and somebody holds it.
+    /// The object is marked, and a finalizer or its grace period holds it.
     Marked(Shown),
 }
 
-/// A deletion that is to be done.
+/// A deletion to carry out.
 pub(crate) struct Deletion<'a> {
     pub(crate) resource: &'a Arc<Resource>,
     pub(crate) key: &'a str,
@@ -142,7 +143,7 @@ impl Core {
         }
     }
 
-    /// One attempt; fails if somebody else was faster.
+    /// Makes one attempt; fails after a conflict with another write.
     fn try_delete(self: &Arc<Self>, deletion: &Deletion<'_>, stored: &Arc<Stored>) -> Result<Deleted, Moved> {
         let Deletion {
             resource,
@@ -173,7 +174,7 @@ impl Core {
             let stored = commit(stored.revision, Write::Delete(Value::clone(&stored.value())))?;
             return Ok(Deleted::Gone(Shown::Stored(stored)));
         }
-        // What is deleted gracefully is marked first, also when there is no time left.
+        // A graceful deletion marks the object first, even if the grace period is over.
         let stored = commit(stored.revision, Write::Put(marked))?;
         commit(stored.revision, Write::Delete(Value::clone(&stored.value())))?;
         Ok(Deleted::Gone(Shown::Stored(stored)))
@@ -300,7 +301,7 @@ fn finalizers(resource: &Resource, object: &Value, options: &DeleteOptions) -> V
     finalizers
 }
 
-/// What a kind does with its dependents if nobody says anything: jobs and replication controllers leave them.
+/// Sets the default treatment of dependents: jobs and replication controllers leave them.
 fn with_defaults(call: &Call, options: DeleteOptions, warnings: &mut Vec<String>) -> DeleteOptions {
     let job = call.resource.is("batch", "jobs");
     if options.propagation.is_some() || !(job || call.resource.is("", "replicationcontrollers")) {
@@ -392,7 +393,7 @@ fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
     read_options(&options)
 }
 
-/// Where the options of a deletion are: in the body if there is one, and then nowhere else.
+/// The source of the options of a deletion: the body or, if there is none, the query.
 pub(in crate::handlers) struct Given<'a> {
     pub(in crate::handlers) body: Option<&'a Value>,
     pub(in crate::handlers) query: &'a Query,

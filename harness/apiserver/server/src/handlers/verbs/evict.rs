@@ -53,7 +53,7 @@ impl Core {
         });
         set_condition(&mut pod, condition);
         let bucket = self.store.bucket("", "pods");
-        // If somebody else writes at the same time, the pod goes without having said why.
+        // If another write comes first, the pod goes without the condition.
         let _ = self.commit(
             bucket,
             &call.key(),

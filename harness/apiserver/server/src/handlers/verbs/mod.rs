@@ -1,4 +1,4 @@
-//! What requests do to resources: a file per verb, and one per subresource that is a verb of its own.
+//! The verbs on resources: one file per verb, and one per subresource that acts as a verb.
 
 pub(in crate::handlers) mod connect;
 mod create;

@@ -78,7 +78,7 @@ impl Core {
         })
     }
 
-    /// A change by a patch: what it finds is told once, however often it is tried.
+    /// Changes an object by a patch; its warnings are reported once, however often the change is retried.
     fn change_by(
         self: &Arc<Self>,
         call: &Call,
@@ -92,7 +92,7 @@ impl Core {
             found = findings;
             Ok(new)
         });
-        // Also who is refused is told.
+        // A refused request gets the warnings, too.
         warnings.append(&mut found);
         reply
     }
@@ -132,7 +132,7 @@ impl Core {
     }
 }
 
-/// What the patch in the body makes of an object that is not the stored one, such as a `Scale`.
+/// Applies the patch in the body to an object that is not the stored one, such as a `Scale`.
 pub(in crate::handlers) fn patch_other(call: &Call, old: &Value) -> Result<Value, ApiError> {
     match call.media() {
         "application/json-patch+json" => {

@@ -110,7 +110,7 @@ pub(in crate::handlers) struct Listed {
     pub(in crate::handlers) remaining: Option<usize>,
 }
 
-/// What a call selects.
+/// Returns the selectors of a call.
 pub(in crate::handlers) fn selectors(call: &Call) -> Result<Selectors, ApiError> {
     Selectors::parse(
         &call.resource,
@@ -119,15 +119,15 @@ pub(in crate::handlers) fn selectors(call: &Call) -> Result<Selectors, ApiError>
     )
 }
 
-/// Which part of a collection a list is to show, and at which revision.
+/// The part of a collection that a list shows, and its revision.
 struct Page {
     limit: Option<usize>,
     revision: Option<u64>,
-    /// Whether the revision is meant exactly, and not as the oldest acceptable one.
+    /// `true` if the list must be of exactly this revision; `false` if the revision is the oldest acceptable one.
     exact: bool,
     /// The key of the last object of the page before.
     after: Option<String>,
-    /// How many objects were left behind that page.
+    /// Number of objects after that page.
     left: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Questions about who somebody is and what they may do: created, answered, not kept. Everybody who gets in may do
+//! Reviews of identity and permissions: created and answered, but not stored. Every authenticated user may do
 //! everything.
 
 use baton_apimachinery::meta;

@@ -170,7 +170,7 @@ fn replicas_of(call: &Call, scale: &Value) -> Result<i64, ApiError> {
     Err(ApiError::invalid(about, &[error]))
 }
 
-/// What the decoder says about a `Scale` whose replicas are no whole number.
+/// Returns the decoder's error for a `Scale` whose replicas are not a whole number.
 fn wrong_type(scale: &Value) -> Option<String> {
     let spec = scale.get("spec")?;
     let found = baton_apimachinery::merge::go_type;
@@ -189,7 +189,7 @@ fn wrong_type(scale: &Value) -> Option<String> {
     (!fits).then(|| format!("json: cannot unmarshal {kind} into Go struct field ScaleSpec.spec.replicas of type int32"))
 }
 
-/// What the decoder says about something that is no `Scale`.
+/// Returns the decoder's error for an object that is not a `Scale`.
 fn other_kind(scale: &Value) -> Option<String> {
     let text = |key: &str| meta::text(scale, key);
     let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -220,7 +220,7 @@ fn spec_path(resource: &Resource) -> &str {
     custom.map_or(".spec.replicas", |paths| &paths.spec_replicas)
 }
 
-/// Whether somebody owns the replicas: a scale whose fields nobody owns is not tracked.
+/// Returns `true` if the replicas have an owner: a scale without one is not tracked.
 pub(in crate::handlers) fn is_owned(resource: &Resource, object: &Value) -> bool {
     let entries = meta::at(object, &["metadata", "managedFields"]).and_then(Value::as_array);
     entries
@@ -235,7 +235,8 @@ pub(in crate::handlers) fn is_owned(resource: &Resource, object: &Value) -> bool
         })
 }
 
-/// A `Scale` that asks for no replicas does not have the field, and nobody owns what is not there.
+/// Removes the ownership of the replicas from an object with none: its `Scale` leaves the field out, so the field has
+/// no owner.
 pub(in crate::handlers) fn disown_none(resource: &Resource, object: &mut Value) {
     let path = spec_path(resource);
     if get(object, path).and_then(Value::as_i64).unwrap_or(0) == 0 {

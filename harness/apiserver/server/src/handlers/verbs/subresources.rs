@@ -1,4 +1,4 @@
-//! What is created but not kept: bindings of pods, evictions, and what `reviews` answers.
+//! Subresources that are created but not stored: bindings of pods, evictions, and the reviews in `reviews`.
 
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl Core {
     }
 }
 
-/// What keeps a binding from being one, and the first thing alone is told.
+/// Validates the target of a binding; reports the first error only.
 fn check_target(binding: &Value) -> Result<(), ApiError> {
     let kind = meta::str_at(binding, &["target", "kind"]).unwrap_or_default();
     if !matches!(kind, "" | "Node") {

@@ -16,12 +16,12 @@ use crate::handlers::verbs::reviews::reviewed;
 use crate::handlers::{Call, Core};
 use crate::store::key;
 
-/// How long a token lives, unless it is said, in seconds.
+/// Default lifetime of a token in seconds.
 const LIFETIME: i64 = 3600;
 
 const SHORTEST_LIFETIME: i64 = 600;
 
-/// What a token can be bound to: kind, plural, and what its claim is called.
+/// The kinds that a token can be bound to: kind, plural, and the name of the claim.
 const BOUND: [(&str, &str, &str); 3] = [
     ("Node", "nodes", "node"),
     ("Pod", "pods", "pod"),
@@ -93,7 +93,7 @@ impl Core {
         })
     }
 
-    /// What a token says of the object that it is to be bound to; refuses one that is not there.
+    /// Returns the claims of a token about the object that it is bound to; refuses an object that does not exist.
     fn bound(&self, call: &Call, account: &str, bound: &Value) -> Result<Vec<(&'static str, Value)>, ApiError> {
         let text = |key: &str| meta::str_at(bound, &[key]).unwrap_or_default();
         let (api_version, kind, name) = (text("apiVersion"), text("kind"), text("name"));
@@ -143,7 +143,7 @@ impl Core {
     }
 }
 
-/// What is asked for, with what is left out.
+/// Returns the requested spec with its defaults.
 fn complete(spec: Option<&Value>) -> Map<String, Value> {
     let mut spec = spec.and_then(Value::as_object).cloned().unwrap_or_default();
     let audiences = spec.get("audiences").and_then(Value::as_array);

@@ -32,13 +32,14 @@ use crate::store::commits::Change;
 use crate::store::watch::{Cursor, Ended};
 use crate::store::{Event, Stored};
 
-/// How long a watch lasts that says nothing about it.
+/// Default duration of a watch in seconds.
 const DEFAULT_TIMEOUT_SECS: i64 = 1800;
-/// How often a watch that allows bookmarks gets one.
+/// Interval between bookmarks.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
-/// How much of what there was at the beginning is told at once.
+/// Number of initial objects that are sent at once.
 const AT_ONCE: usize = 100;
-/// How long before its end it gets the last one, so that its client goes on from there; unless nothing has happened.
+/// Time between the last bookmark and the end of the watch, so that the client resumes from there; without news there
+/// is no such bookmark.
 const BEFORE_END: Duration = Duration::from_secs(2);
 
 struct Watch {
@@ -46,14 +47,14 @@ struct Watch {
     prefix: String,
     selectors: Selectors,
     cursor: Cursor,
-    /// What there was at the beginning, as far as it has not been told.
+    /// The initial objects that have not been sent yet.
     state: std::vec::IntoIter<Arc<Stored>>,
     /// The revision of the bookmark that is to follow it.
     state_end: Option<u64>,
     pending: VecDeque<Bytes>,
     deadline: Instant,
     bookmark_at: Option<Instant>,
-    /// Whether anything happened to objects of the kind since the watch began.
+    /// Set if an object of the kind has changed since the watch began.
     has_news: bool,
     /// Ends when there is a bookmark to be sent, or with the watch.
     timer: Pin<Box<Sleep>>,
@@ -140,7 +141,7 @@ impl Core {
     }
 }
 
-/// How long a watch lasts.
+/// Returns the duration of a watch.
 fn timeout(call: &Call) -> Result<Duration, ApiError> {
     let wanted = call.query.number("timeoutSeconds")?.filter(|secs| *secs > 0);
     let secs = u64::try_from(wanted.unwrap_or(DEFAULT_TIMEOUT_SECS));
@@ -312,14 +313,14 @@ struct Viewer {
     resource: Arc<Resource>,
     query: Query,
     form: Form,
-    /// Whether a table with the definitions of its columns has been sent: later ones go without.
+    /// Set once a table with the definitions of its columns has been sent: later tables leave them out.
     headed: bool,
-    /// What converters have been asked for what is told next.
+    /// The conversions that the next events need.
     conversions: Conversions,
 }
 
 impl Viewer {
-    /// Whether what it shows may have to be converted by a webhook.
+    /// Returns `true` if the objects may need conversion by a webhook.
     fn converts(&self) -> bool {
         self.resource.converter().is_some()
     }

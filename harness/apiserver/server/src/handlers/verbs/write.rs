@@ -1,4 +1,5 @@
-//! Update, and the way that every change of an existing object takes: read, change, check, commit if nobody was faster.
+//! Updates, and the path of every change of an existing object: read, change, check, and commit unless the object has
+//! changed in between.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::handlers::{Call, Caller, Core, strategy};
 use crate::registry::Resource;
 use crate::store::{BucketId, Expect, Moved, Stored, Write};
 
-/// Where the reference keeps its objects; its messages show it.
+/// The storage path of objects in the reference; its messages show it.
 const STORAGE_PREFIX: &str = "/transcripts";
 
 impl Core {
@@ -60,8 +61,8 @@ impl Core {
         self.change(call, |_| Ok(object.clone()))
     }
 
-    /// Changes the object that a call names. `change` gets the present state in the version of the call and gives
-    /// the wanted one, in the form of its kind; it is asked again when somebody else was faster.
+    /// Changes the object that a call names. `change` gets the present state in the version of the call and returns the
+    /// new one, in the form of its kind; it is called again after a conflict.
     pub(in crate::handlers) fn change(
         self: &Arc<Self>,
         call: &Call,
@@ -87,7 +88,7 @@ impl Core {
             if call.subresource.as_deref() == Some("scale") && !call.is_apply() {
                 scale::disown_none(resource, &mut new);
             }
-            // What admission changes is nobody's.
+            // Fields that admission changes have no owner.
             self.mutate(&request, &mut new)?;
             keep_metadata(&mut new, old);
             strategy::prepare_update(resource, &mut new, old, call.subresource.as_deref());
@@ -210,7 +211,7 @@ pub(in crate::handlers) fn uid_mismatch(call: &Call, given: &str, found: &str) -
     )
 }
 
-/// Whether a deleted object is held by nothing any more.
+/// Returns `true` if a deleted object is no longer held by a finalizer or a grace period.
 pub(crate) fn is_released(resource: &Resource, object: &Value) -> bool {
     let held_by_spec = resource.is("", "namespaces")
         && meta::at(object, &["spec", "finalizers"])
@@ -225,7 +226,7 @@ pub(crate) fn is_released(resource: &Resource, object: &Value) -> bool {
         && !held_by_spec
 }
 
-/// Whether two states are the same but for the resource version.
+/// Returns `true` if two states differ in nothing but the resource version.
 fn same(new: &Value, old: &Value) -> bool {
     meta::same_but(Some(new), Some(old), "metadata")
         && meta::same_but(new.get("metadata"), old.get("metadata"), "resourceVersion")
@@ -244,7 +245,7 @@ pub(in crate::handlers) fn check_name(call: &Call, object: &Value) -> Result<(),
     }
 }
 
-/// What an update cannot change is kept when it says nothing; if it says something else, validation complains.
+/// Fills in the immutable metadata that an update leaves out; validation refuses other values.
 fn keep_metadata(new: &mut Value, old: &Value) {
     for key in [
         "uid",

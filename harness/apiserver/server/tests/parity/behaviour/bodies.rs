@@ -8,7 +8,7 @@ use crate::raw::{JSON, Raw};
 
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
-/// Where the objects of a kind are.
+/// Returns the path of the objects of a kind.
 fn collection(kind: &str) -> &'static str {
     match kind {
         "autoscalers" => "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::client;
 use crate::raw::{JSON, MERGE, Raw};
 
-/// Where a kind lives, and an object of it.
+/// Returns the path of a kind, and an object of it.
 fn object(plural: &str) -> (String, Value) {
     let (group, mut object) = match plural {
         "priorityclasses" => ("scheduling.k8s.io", json!({"value": 5})),

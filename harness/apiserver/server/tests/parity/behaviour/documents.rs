@@ -1,4 +1,4 @@
-//! What `/openapi` says.
+//! The documents of `/openapi`.
 
 use rstest::rstest;
 use serde_json::{Value, json};

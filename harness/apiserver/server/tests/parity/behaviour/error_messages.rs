@@ -1,4 +1,4 @@
-//! What a kube-apiserver v1.36 says to bodies that it cannot read and to objects that it refuses.
+//! Error messages of a kube-apiserver v1.36 for bodies that it cannot read and for objects that it refuses.
 
 use rstest::rstest;
 use serde_json::{Value, json};

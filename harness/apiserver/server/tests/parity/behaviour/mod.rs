@@ -1,4 +1,4 @@
-//! What a kube-apiserver v1.36 does, behaviour by behaviour: all of it was compared with one.
+//! The behaviour of a kube-apiserver v1.36, topic by topic: all of it was compared with one.
 
 mod bodies;
 mod changes;
@@ -29,7 +29,7 @@ fn client() -> Raw {
     )))
 }
 
-/// Why something was refused: its message behind `is invalid: `, or all of it.
+/// Returns the reason for which an object was refused: the message after `is invalid: `, or the whole message.
 fn reason(answer: &serde_json::Value) -> &str {
     let message = answer["message"].as_str().unwrap_or_default();
     message.split_once("is invalid: ").map_or(message, |(_, reason)| reason)

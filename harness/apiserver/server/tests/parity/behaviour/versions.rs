@@ -1,4 +1,4 @@
-//! Definitions of several versions that nobody converts.
+//! Definitions of several versions without a conversion webhook.
 
 use serde_json::{Value, json};
 

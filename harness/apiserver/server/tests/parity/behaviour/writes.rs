@@ -1,4 +1,4 @@
-//! Which fields writes own, what deletions of collections do, and what else writes lead to.
+//! Field ownership of writes, deletion of collections, and other effects of writes.
 
 use serde_json::{Value, json};
 

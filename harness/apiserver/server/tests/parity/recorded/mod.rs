@@ -1,4 +1,4 @@
-//! What a kube-apiserver v1.36 answers when one field of an object has another value: `fixtures/answers`, asked again.
+//! The answers of a kube-apiserver v1.36 to objects with one field changed: replays `fixtures/answers`.
 //!
 //! Each file is about one kind and one verb. Its first line has an object and what the answer to it was; each line after it
 //! sets one field of that object (`at`, `value`) and has what the answer then was: its `code`, the `causes` of a refusal or
@@ -28,9 +28,9 @@ use serde_json::{Map, Value, json};
 const FROM: &str = "BATON_ANSWERS_FROM";
 /// Answers that differ, one per line: the file's name, the field and the value. One that is right must be taken off.
 const GAPS: &str = include_str!("gaps.txt");
-/// What stands for a text that is too long for most fields.
+/// Placeholder for a text that is too long for most fields.
 const LONG: &str = "{260 letters}";
-/// What differs from run to run: uids, and the addresses and ports that a service is given.
+/// Values that differ from run to run: uids, and the addresses and ports that a service gets.
 static DRAWN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b10\.96\.\d+\.\d+|\b3[0-2]\d{3}\b").expect("an expression")
 });
@@ -125,7 +125,7 @@ async fn answers(#[files("../../../fixtures/answers/*.jsonl")] path: PathBuf) {
     }
     differences.extend(
         gaps.iter()
-            .map(|gap| format!("{gap}: nobody asks for it: take it off the list of gaps")),
+            .map(|gap| format!("{gap}: no request asks for it: take it off the list of gaps")),
     );
     let first: Vec<&str> = differences.iter().map(String::as_str).take(10).collect();
     assert!(first.is_empty(), "{} differ:\n{}", differences.len(), first.join("\n"));
@@ -178,11 +178,11 @@ async fn ask(subject: &Subject, changes: &[Change]) -> (Whole, Vec<Answer>) {
     (whole, answers)
 }
 
-/// How often an object is looked at until nobody writes to it any more.
+/// Maximum number of reads until an object is settled.
 const MOST_TRIES: usize = 10_000;
 
-/// The version of an object that nobody writes to any more: new definitions get their conditions first. `None` if they
-/// do not get them.
+/// Returns the version of an object once it is settled: new definitions get their conditions first. `None` if they do
+/// not get them.
 async fn settled(client: &Client, path: &str, kind: &str) -> Option<Value> {
     for _ in 0..MOST_TRIES {
         let mut found = send(client, "GET", path, &Value::Null).await.body;
@@ -195,7 +195,7 @@ async fn settled(client: &Client, path: &str, kind: &str) -> Option<Value> {
     None
 }
 
-/// An object as it is to be written over that version, unless it says which itself.
+/// Returns the object as an update of that version, unless it names a version itself.
 fn at_version(mut object: Value, version: &Value) -> Value {
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
     if let Some(metadata) = metadata.filter(|_| !version.is_null()) {
@@ -210,7 +210,7 @@ struct Given {
     body: Value,
 }
 
-/// A client of a new server, or of the real one that is to be asked.
+/// Returns a client of a new server, or of the real one that answers are recorded from.
 async fn client() -> Client {
     let Some(kubeconfig) = std::env::var_os(FROM) else {
         let options = Options::new("test", Arc::new(|| Timestamp::UNIX_EPOCH));
@@ -240,7 +240,7 @@ async fn send(client: &Client, method: &str, path: &str, body: &Value) -> Given 
 }
 
 impl Given {
-    /// What is different from the answer to the object as it is.
+    /// Returns the differences from the answer to the unchanged object.
     fn compared(self, whole: &Value) -> Answer {
         let first_line = |text: &str| {
             let line = text.lines().next().unwrap_or_default();
@@ -277,7 +277,7 @@ fn bare(value: Value) -> Value {
     }
 }
 
-/// What is different in the second one, by JSON pointers; `null` where something is gone.
+/// Collects the differences of the second value, by JSON pointers; `null` for removed values.
 fn compare(one: &Value, other: &Value, at: String, changes: &mut BTreeMap<String, Value>) {
     match (one, other) {
         (Value::Object(before), Value::Object(after)) => {

@@ -1,4 +1,4 @@
-//! Every transcript of `fixtures/transcripts`, replayed over HTTPS against a server of its own.
+//! Every transcript of `fixtures/transcripts`, replayed over HTTPS against a new server each.
 //!
 //! A transcript is a sequence of requests with the answers that a real kube-apiserver v1.36 gave. Values that differ
 //! from run to run (uids, resource versions, times, generated names) are replaced by placeholders on both sides; a uid

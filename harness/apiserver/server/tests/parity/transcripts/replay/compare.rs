@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::normalise::untold;
 
-/// Which numbered placeholder of the recording is which one of the replay.
+/// Maps the numbered placeholders of the recording to those of the replay.
 #[derive(Debug, Clone, Default)]
 pub struct Binding {
     recorded: BTreeMap<String, String>,
@@ -16,7 +16,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// Whether two texts are the same, placeholders standing for the same values everywhere.
+    /// Returns `true` if two texts are equal and their placeholders stand for the same values everywhere.
     fn same(&mut self, recorded: &str, replayed: &str) -> bool {
         static TOKEN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"<(uid|rv):\d+>").expect("a pattern"));
         if untold(recorded) != untold(replayed) {

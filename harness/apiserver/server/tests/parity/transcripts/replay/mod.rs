@@ -26,7 +26,7 @@ use webhooks::Webhooks;
 pub struct Scenario {
     /// Its name, that of the file.
     pub name: String,
-    /// What the server must (not) be for it.
+    /// The features that the server must have, or lack, for the scenario.
     #[serde(default)]
     pub needs: Vec<String>,
     #[serde(default = "yes")]
@@ -101,7 +101,7 @@ struct BodyFrom {
     remove: Vec<String>,
 }
 
-/// What was recorded.
+/// The recorded answer.
 #[derive(Debug, Default, Deserialize)]
 struct Expect {
     status: Option<u16>,
@@ -124,7 +124,7 @@ struct Select {
 }
 
 impl Scenario {
-    /// Whether it shows what a server does on which no controllers run.
+    /// Returns `true` if the scenario needs a server without controllers.
     fn without_controllers(&self) -> bool {
         let mut needs = self.needs.iter();
         needs.any(|need| matches!(need.as_str(), "no-gc" | "no-namespace-controller"))

@@ -34,7 +34,7 @@ fn seconds(value: f64) -> Duration {
     Duration::from_secs_f64(value)
 }
 
-/// A name of its own for every scenario, so that no part of it occurs anywhere else.
+/// Returns a name for the scenario of which no part occurs anywhere else.
 fn run_of(scenario: &Scenario) -> String {
     let letters = scenario
         .name
@@ -428,7 +428,7 @@ impl<'a> Player<'a> {
     }
 }
 
-/// What a step that asks nothing has found.
+/// Returns the answer of a step that sends no request.
 fn read(found: Value) -> Answer {
     Answer {
         status: 200,

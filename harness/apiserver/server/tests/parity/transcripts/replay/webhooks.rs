@@ -49,19 +49,19 @@ impl Webhooks {
         Self { addr, ca, state, task }
     }
 
-    /// Where a webhook is.
+    /// The URL of a webhook.
     pub fn url(&self, name: &str) -> String {
         format!("https://{}/{name}", self.addr)
     }
 
-    /// What a configuration has as `caBundle`.
+    /// The `caBundle` for webhook configurations.
     pub fn ca_bundle(&self) -> String {
         STANDARD.encode(&self.ca)
     }
 
-    /// What a webhook has been asked so far.
+    /// Returns the calls that a webhook has received so far.
     pub fn calls(&self, name: &str) -> Vec<Value> {
-        let calls = self.state.calls.lock().expect("nobody panics");
+        let calls = self.state.calls.lock().expect("no holder panics");
         calls.get(name).cloned().unwrap_or_default()
     }
 }
@@ -121,7 +121,7 @@ impl State {
         let Some(rule) = self.rules.get(&name) else {
             return answer(404, "no such webhook".to_owned());
         };
-        let mut calls = self.calls.lock().expect("nobody panics");
+        let mut calls = self.calls.lock().expect("no holder panics");
         calls.entry(name).or_default().push(review["request"].clone());
         drop(calls);
         match rule["httpStatus"].as_u64() {
