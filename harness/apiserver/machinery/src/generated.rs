@@ -1,11 +1,12 @@
-//! The form in which `generate.sh` writes what Kubernetes' own Go sources say: one thing per line, `NAME: ITEM, ITEM, …`.
+//! The form of the files that `generate.sh` writes from Kubernetes' own Go sources: one entry per line, `NAME: ITEM,
+//! ITEM, …`.
 //!
 //! ```text
 //! core.v1.Secret: 1 metadata meta.v1.ObjectMeta? default={}, 5 immutable b&?, 2 data %y?, 3 type v1.SecretType:s?
 //! ```
 //!
-//! Behind the name may stand words about the thing as a whole. What an item is depends on the file; a [`Field`] of a
-//! type is its number in the binary form (0 if it has none), its name, its type with marks, and facts about it.
+//! The name may be followed by words about the whole entry. The meaning of an item depends on the file; a [`Field`] of
+//! a type is its number in the binary form (0 if it has none), its name, its type with marks, and facts about it.
 //!
 //! Types: `s` text, `i` and `l` whole numbers of 32 and 64 bits, `b` boolean, `d` number, `y` bytes, `T` time, `M` time
 //! with microseconds, `Q` quantity, `I` number or text, `J` any JSON; `*` before a type is a list, `%` a map with texts
@@ -30,9 +31,9 @@ pub struct Line<'a> {
 /// A field of a type.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
-    /// In the binary form; 0 where there is none.
+    /// The number in the binary form; 0 if there is none.
     pub number: u64,
-    /// As JSON or Go has it; `-` for a structure whose fields are those of the one it is in.
+    /// The name in JSON or Go; `-` for an embedded structure.
     pub name: &'a str,
     /// Its type without marks.
     pub kind: &'a str,
@@ -52,7 +53,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
 }
 
 impl<'a> Line<'a> {
-    /// The items, each as it stands there.
+    /// Returns the items as they are written.
     pub fn items(&self) -> impl Iterator<Item = &'a str> {
         self.items.split(", ").filter(|item| !item.is_empty())
     }
@@ -83,7 +84,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Words with values: `list=set required` is `("list", "set"), ("required", "")`.
+/// Splits words with values: `list=set required` is `("list", "set"), ("required", "")`.
 pub fn facts(words: &str) -> impl Iterator<Item = (&str, &str)> {
     words
         .split_whitespace()

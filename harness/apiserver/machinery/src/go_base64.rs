@@ -1,4 +1,4 @@
-//! Base64 as Go reads it: lines may be broken anywhere, and bits behind the last byte do not matter.
+//! Base64 as Go reads it: line breaks may be anywhere, and spare bits after the last byte are ignored.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD as ALPHABET;
@@ -11,7 +11,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
 );
 
-/// The bytes; the error says in Go's words where it went wrong.
+/// Decodes a text; the error has Go's words.
 pub fn decode(text: &str) -> Result<Vec<u8>, String> {
     let unbroken: String = text.chars().filter(|letter| !matches!(letter, '\r' | '\n')).collect();
     LENIENT
@@ -19,7 +19,7 @@ pub fn decode(text: &str) -> Result<Vec<u8>, String> {
         .map_err(|_| format!("illegal base64 data at input byte {}", fault(text)))
 }
 
-/// Bytes as the API server writes them.
+/// Encodes bytes as the API server does.
 pub fn encode(bytes: &[u8]) -> String {
     LENIENT.encode(bytes)
 }
@@ -34,7 +34,7 @@ fn fault(text: &str) -> usize {
     loop {
         for of_group in 0..4 {
             match letters.next() {
-                // So many bytes were read of a group that is not whole.
+                // The last group is incomplete.
                 None => return bytes.len() - of_group,
                 Some((_, byte)) if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/') => {}
                 Some((at, b'=')) if of_group < 2 => return at,

@@ -22,7 +22,7 @@ pub(crate) fn float(number: f64) -> String {
     format!("{number}")
 }
 
-/// A JSON value as `%v` prints what it decodes to.
+/// Formats a JSON value as `%v` formats the decoded value.
 pub fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -49,7 +49,7 @@ pub(crate) fn items(items: &[Value]) -> String {
     format!("[{}]", items.join(" "))
 }
 
-/// `%#v`, as far as scalars go.
+/// Formats a scalar as `%#v`.
 pub(crate) fn go_syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
@@ -68,7 +68,7 @@ pub(crate) fn go_syntax(value: &Value) -> String {
     }
 }
 
-/// `%T` of what the decoder makes of it.
+/// Returns the `%T` of the decoded value.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -81,7 +81,7 @@ pub fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// A value as `encoding/json` writes it: what could end a script in a page is escaped.
+/// Formats a value as `encoding/json` does: escapes characters that could end a script in a page.
 pub(crate) fn json(value: &Value) -> String {
     let text = value.to_string();
     match value {
@@ -90,7 +90,7 @@ pub(crate) fn json(value: &Value) -> String {
     }
 }
 
-/// JSON with what could end a script in a page escaped.
+/// Escapes characters in JSON that could end a script in a page.
 pub(crate) fn escaped(json: String) -> String {
     if !json.contains(['<', '>', '&']) {
         return json;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// How deep values may be nested.
+/// Maximum depth of nested values.
 const MAX_DEPTH: usize = 10_000;
 
 /// Parses a text; the error is that of Go's `encoding/json`.
@@ -13,7 +13,7 @@ pub fn parse(text: &[u8]) -> Result<Value, String> {
     })
 }
 
-/// Looks for the first byte that no JSON can go on with. Does not recurse: the text decides how deep it is.
+/// Finds the first byte that cannot continue the JSON. Does not recurse, because the text determines the depth.
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
@@ -28,7 +28,7 @@ impl Scanner<'_> {
         let mut open = Vec::new();
         loop {
             self.opening(&mut open)?;
-            // A value is over: so may be what it is in.
+            // A value has ended, and with it perhaps the containers around it.
             while let Some(end) = open.last().copied() {
                 let (place, object) = match end {
                     b']' => ("after array element", false),
@@ -59,7 +59,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Everything up to and with the next scalar or empty container.
+    /// Reads up to and including the next scalar or empty container.
     fn opening(&mut self, open: &mut Vec<u8>) -> Scan {
         loop {
             let byte = self.next()?;
@@ -187,7 +187,7 @@ impl Scanner<'_> {
         Ok(byte)
     }
 
-    /// The next byte that is not white.
+    /// Returns the next byte that is not white space.
     fn next(&mut self) -> Scan<u8> {
         loop {
             let byte = self.byte()?;

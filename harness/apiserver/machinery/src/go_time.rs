@@ -1,10 +1,10 @@
-//! Times as Go reads them, with its words about what is wrong.
+//! Times as Go reads them, with its error messages.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::Offset;
 
-/// Whole seconds, or any fraction of one.
+/// Whole seconds, or any fraction of a second.
 const SECONDS: &str = "2006-01-02T15:04:05Z07:00";
 /// Exactly six digits of a fraction.
 const MICROSECONDS: &str = "2006-01-02T15:04:05.000000Z07:00";
@@ -23,7 +23,7 @@ pub fn parse(text: &str, micro: bool) -> Result<Timestamp, String> {
 }
 
 enum Problem<'t> {
-    /// This should have been that part of the layout.
+    /// A part of the text that does not match that part of the layout.
     At(&'t str, &'static str),
     Range(&'static str),
     Extra(&'t str),
@@ -116,7 +116,7 @@ impl<'t> Reader<'t> {
         Ok(micros * 1000)
     }
 
-    /// Nanoseconds, if there is a fraction; what is smaller is left out.
+    /// Returns nanoseconds, if there is a fraction; drops smaller digits.
     fn fraction(&mut self) -> i32 {
         let Some(after) = self.rest.strip_prefix(['.', ',']) else {
             return 0;

@@ -8,7 +8,8 @@
 //! - [`schema`]: the schemas of custom resources: structural rules, defaulting, pruning, validation, CEL;
 //! - [`merge`]: patches, managed fields, server-side apply, and the types that they need;
 //! - [`go_fmt`], [`go_json`], [`go_time`], [`go_base64`], [`go_values`]: values as Go reads and prints them;
-//! - [`yaml`], [`quantity`], [`webhook_client_config`]: what their names say in the API.
+//! - [`yaml`], [`quantity`], [`webhook_client_config`]: the API's YAML, quantities, and client configuration of
+//!   webhooks.
 
 pub mod field;
 pub mod generated;

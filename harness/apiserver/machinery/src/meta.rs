@@ -75,7 +75,7 @@ pub fn same_but(left: Option<&Value>, right: Option<&Value>, but: &str) -> bool 
     }
 }
 
-/// `metadata` to write to; made if it is missing or no object.
+/// Returns `metadata` for writing; created if it is missing or not an object.
 pub(crate) fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
     let object = object.as_object_mut()?;
     let metadata = object.entry("metadata").or_insert_with(|| Value::Object(Map::new()));

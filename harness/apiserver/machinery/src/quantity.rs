@@ -1,4 +1,4 @@
-//! Quantities such as `500m` and `1Gi`: reading, comparing, and the form in which the API server writes them back.
+//! Quantities such as `500m` and `1Gi`: parsing, comparing, and the form in which the API server writes them back.
 
 /// The kind of suffix: powers of ten, powers of two, or an exponent. Writing a quantity keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ const DECIMAL: [(&str, i32); 10] = [
 ];
 
 impl Quantity {
-    /// Reads a quantity; `None` if it is none.
+    /// Parses a quantity; `None` if the text is not one.
     pub fn parse(text: &str) -> Option<Self> {
         let (negative, rest) = match text.as_bytes().first()? {
             b'-' => (true, text.get(1..)?),
@@ -77,7 +77,7 @@ impl Quantity {
         }
     }
 
-    /// The difference, written as this one is.
+    /// Returns the difference in the format of this quantity.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
         Self {
@@ -95,18 +95,18 @@ impl Quantity {
         }
     }
 
-    /// The value, to some sixteen digits.
+    /// Returns the value to some sixteen digits.
     #[expect(clippy::cast_precision_loss, reason = "ratios are reported with six digits")]
     pub fn as_f64(self) -> f64 {
         self.nanos as f64 / NANOS_OF_ONE as f64
     }
 
-    /// The value in billionths, to compare.
+    /// Returns the value in billionths, for comparisons.
     pub fn nanos(self) -> i128 {
         self.nanos
     }
 
-    /// The form in which the API server writes it.
+    /// Returns the form in which the API server writes the quantity.
     pub fn canonical(self) -> String {
         if self.nanos == 0 {
             return "0".to_owned();
@@ -144,7 +144,7 @@ impl Quantity {
         format!("{sign}{value}{}", BINARY[index])
     }
 
-    /// Mantissa and a power of ten that is a multiple of three, at most that of the largest suffix.
+    /// Returns the mantissa and a power of ten that is a multiple of three, at most that of the largest suffix.
     fn decimal(self) -> (i128, i32) {
         let (mut mantissa, mut power) = (self.nanos, -9);
         while mantissa % 1000 == 0 && power < 18 {
@@ -155,7 +155,7 @@ impl Quantity {
     }
 }
 
-/// `value * 10^scale`, rounded up where it gets smaller.
+/// Returns `value * 10^scale`, rounded up if it gets smaller.
 fn scaled(value: i128, scale: i32) -> Option<i128> {
     let factor = 10_i128.checked_pow(scale.unsigned_abs());
     if scale >= 0 {

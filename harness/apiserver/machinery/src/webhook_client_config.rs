@@ -45,7 +45,7 @@ struct Url<'a> {
     fragment: &'a str,
 }
 
-/// Splits a URL as Go does; the error is the end of its words.
+/// Splits a URL as Go does; the error is the end of Go's message.
 fn split_url(url: &str) -> Result<Url<'_>, &'static str> {
     if url.chars().any(|letter| letter.is_ascii_control()) {
         return Err("net/url: invalid control character in URL");
@@ -85,9 +85,9 @@ fn is_scheme(text: &str) -> bool {
             .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.'))
 }
 
-/// A service and the path of the webhook at it.
+/// Validates a service and the path of the webhook.
 pub fn service(service: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    // The two are taken for each other.
+    // Each message names the other field, as the API server's does.
     for (field, told) in [("namespace", "name"), ("name", "namespace")] {
         if text(service, field).is_empty() {
             found.required(&at.child(told), "");
@@ -111,7 +111,7 @@ fn path_problem(path: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
         _ if !path.starts_with('/') => found.invalid(at, path, "must start with a '/'"),
         _ => {}
     }
-    // The first letter is taken for the slash that should be there.
+    // The first character is dropped as if it were the missing slash.
     let rest = path
         .chars()
         .next()

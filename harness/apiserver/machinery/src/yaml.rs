@@ -1,7 +1,7 @@
-//! YAML as a Kubernetes API server reads it: version 1.1, where `n` is false and `010` is eight, and then as JSON.
+//! YAML as a Kubernetes API server reads it: version 1.1, where `n` is false and `010` is eight, converted to JSON.
 //!
-//! Only the first document counts. What aliases stand for is bounded: a few lines of aliases of aliases stand for more
-//! than a machine can hold.
+//! Only the first document counts. The expansion of aliases is bounded: a few lines of aliases of aliases can stand for
+//! more than the memory of a machine.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ use serde_json::{Map, Number, Value};
 
 use crate::merge::field_validation;
 
-/// The most values that aliases may stand for.
+/// Maximum number of values that aliases may expand to.
 const MAX_EXPANDED: usize = 200_000;
-/// The most bytes of text that they may stand for.
+/// Maximum number of bytes of text that aliases may expand to.
 const MAX_EXPANDED_BYTES: usize = 8 << 20;
-/// The deepest nesting once aliases are expanded; that of the text itself the parser bounds.
+/// Maximum nesting after aliases are expanded; the parser bounds the nesting of the text itself.
 const MAX_DEPTH: usize = 255;
 /// YAML has implicit keys of up to 1,024 characters, quotes included.
 const LONGEST_SIMPLE_KEY: usize = 1_000;
@@ -27,7 +27,7 @@ pub enum YamlError {
     /// The bytes are not text.
     #[error("control characters are not allowed")]
     NotText,
-    /// The text is no YAML.
+    /// The text is not YAML.
     #[error("line {line}: {what}")]
     Syntax {
         /// Line number, counted from 1.
@@ -38,18 +38,18 @@ pub enum YamlError {
     /// A key is not a scalar.
     #[error("invalid map key")]
     Key,
-    /// A merge key has no map.
+    /// The value of a merge key is not a map.
     #[error("map merge requires map or sequence of maps as the value")]
     Merge,
-    /// Aliases stand for too much.
+    /// Aliases expand to too much.
     #[error("document contains excessive aliasing")]
     Aliases,
-    /// A number that JSON does not have.
+    /// A number that JSON cannot express.
     #[error("json: unsupported value: {0}")]
     Number(String),
 }
 
-/// Reads the first document; of keys that occur twice in a map the last one counts.
+/// Reads the first document; if a key occurs twice in a map, the last one counts.
 pub fn read(bytes: &[u8]) -> Result<Value, YamlError> {
     match json(bytes) {
         Some(value) => Ok(value),
@@ -60,8 +60,8 @@ pub fn read(bytes: &[u8]) -> Result<Value, YamlError> {
 /// Reads a document as JSON if YAML would read the same value. Clients that apply mostly send JSON, which is read many
 /// times faster this way.
 ///
-/// `None` if it is no JSON, and if the two may differ: about keys that occur twice, escapes, line breaks, characters
-/// that are not plain, long keys, and numbers that are not whole.
+/// Returns `None` if the document is not JSON, and if the two may differ: on keys that occur twice, escapes, line
+/// breaks, characters that are not plain, long keys, and numbers that are not whole.
 fn json(bytes: &[u8]) -> Option<Value> {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'\\';
     if bytes.first() != Some(&b'{') || !bytes.iter().all(is_plain) {
@@ -97,7 +97,7 @@ pub fn duplicate_keys(bytes: &[u8]) -> Option<String> {
     (!lines.is_empty()).then(|| format!("yaml: unmarshal errors:\n{}", lines.join("\n")))
 }
 
-/// How much of a tree there is.
+/// The size of a tree.
 #[derive(Debug, Clone, Copy, Default)]
 struct Size {
     values: usize,
@@ -105,7 +105,7 @@ struct Size {
     depth: usize,
 }
 
-/// A value that has ended.
+/// A complete value.
 struct Node {
     value: Value,
     /// `true` for a merge key.
@@ -113,7 +113,7 @@ struct Node {
     line: usize,
 }
 
-/// A list or a map whose end has not come yet.
+/// A list or a map whose end has not been read yet.
 enum Open {
     List(usize, Vec<Value>),
     Map(usize, Members),
@@ -134,7 +134,7 @@ enum Key {
 
 #[derive(Default)]
 struct Reader {
-    /// Keys that occur twice in a map, and where the second one is.
+    /// Keys that occur twice in a map, with the line of the second one.
     twice: Vec<(usize, String)>,
     anchors: BTreeMap<usize, (Value, Size)>,
     expanded: Size,
@@ -182,7 +182,7 @@ impl Reader {
                     None => continue,
                 },
                 Event::DocumentEnd => break,
-                // The stream, and what later versions of the parser may tell.
+                // The start and end of the stream, and events of later versions of the parser.
                 _ => continue,
             };
             if let Some(root) = self.place(node)? {
@@ -192,7 +192,7 @@ impl Reader {
         Ok(Value::Null)
     }
 
-    /// Puts a value where it belongs; gives it back if it is the whole document.
+    /// Adds a value to its container; returns it if it is the whole document.
     fn place(&mut self, node: Node) -> Result<Option<Value>, YamlError> {
         match self.open.last_mut() {
             None => return Ok(Some(node.value)),
@@ -286,7 +286,7 @@ fn size(value: &Value) -> Size {
     all
 }
 
-/// A key as JSON has it.
+/// Returns a key in the form of JSON.
 fn name(key: &Value) -> Result<String, YamlError> {
     match key {
         Value::String(text) => Ok(text.clone()),
@@ -335,7 +335,7 @@ fn resolve(text: &str) -> Result<Value, YamlError> {
         .map_or_else(|| text.into(), Value::Number))
 }
 
-/// Whole numbers, also to the bases 2, 8 and 16; a leading zero means 8.
+/// Parses a whole number, also with the bases 2, 8 and 16; a leading zero means 8.
 fn integer(text: &str) -> Option<Number> {
     let (negative, digits) = match text.strip_prefix(['+', '-']) {
         Some(digits) => (text.starts_with('-'), digits),
@@ -359,7 +359,7 @@ fn integer(text: &str) -> Option<Number> {
     }
 }
 
-/// Other numbers; whole ones become integers on their way through JSON.
+/// Parses any other number; whole ones become integers when converted to JSON.
 fn float(text: &str) -> Option<Number> {
     let number = text.bytes().any(|byte| byte.is_ascii_digit())
         && text

@@ -1,21 +1,21 @@
-//! An error about a field.
+//! Errors about single fields.
 
 use serde_json::Value;
 
 use crate::go_fmt;
 
-/// The kind of an error; each has the `reason` that the `causes` of a `Status` carry.
+/// The type of an error; each has the `reason` that the `causes` of a `Status` carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FieldErrorType {
-    /// A field that must be set is not.
+    /// A required field is missing.
     Required,
     /// The value is of the right type but not allowed.
     Invalid,
-    /// A value that must be unique occurs a second time.
+    /// A value that must be unique occurs twice.
     Duplicate,
-    /// The value is none of an enumeration.
+    /// The value is not in the enumeration.
     NotSupported,
-    /// The field must not be set, or not be changed.
+    /// The field must not be set, or must not change.
     Forbidden,
     /// The value has too many characters or bytes.
     TooLong,
@@ -23,11 +23,11 @@ pub enum FieldErrorType {
     TooMany,
     /// The list or map has too few items.
     TooFew,
-    /// The value is of the wrong JSON type.
+    /// The value has the wrong JSON type.
     TypeInvalid,
-    /// The value refers to something that is not there.
+    /// The value refers to an object that does not exist.
     NotFound,
-    /// The server itself could not tell.
+    /// An internal error of the server.
     Internal,
 }
 
@@ -49,7 +49,7 @@ impl FieldErrorType {
         }
     }
 
-    /// The words that a message of this kind begins with, such as `Invalid value`.
+    /// The first words of a message of this type, such as `Invalid value`.
     pub fn words(self) -> &'static str {
         match self {
             Self::Required => "Required value",
@@ -78,7 +78,7 @@ pub struct FieldError {
 }
 
 impl FieldError {
-    /// An error whose message is made of the type's words, the value (as JSON) and a detail.
+    /// Returns an error whose message consists of the type's words, the value (as JSON) and a detail.
     pub fn with_value(error_type: FieldErrorType, field: impl Into<String>, value: &Value, detail: &str) -> Self {
         let mut message = format!("{}: {}", error_type.words(), go_fmt::json(value));
         if !detail.is_empty() {
@@ -92,7 +92,7 @@ impl FieldError {
         }
     }
 
-    /// An error whose message quotes no value: `Required value`, `Forbidden: …`.
+    /// Returns an error whose message does not quote the value: `Required value`, `Forbidden: …`.
     pub fn without_value(error_type: FieldErrorType, field: impl Into<String>, detail: &str) -> Self {
         let mut message = error_type.words().to_owned();
         if !detail.is_empty() {
@@ -113,7 +113,7 @@ impl std::fmt::Display for FieldError {
     }
 }
 
-/// Several errors in one text; an error that occurs twice is written once.
+/// Joins several errors into one text; writes repeated errors once.
 pub fn aggregate(errors: &[FieldError]) -> String {
     let mut texts: Vec<String> = Vec::new();
     for error in errors {

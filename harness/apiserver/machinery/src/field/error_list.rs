@@ -34,12 +34,12 @@ impl ErrorList {
             .any(|error| error.field.strip_prefix(&field).is_some_and(is_in))
     }
 
-    /// Adds errors made elsewhere.
+    /// Adds the errors of another validation.
     pub fn extend(&mut self, findings: Vec<FieldError>) {
         self.0.extend(findings);
     }
 
-    /// Puts what was found so far in another order.
+    /// Sorts the errors found so far.
     pub fn sort_with(&mut self, sort: impl FnOnce(&mut [FieldError])) {
         sort(&mut self.0);
     }
@@ -49,7 +49,7 @@ impl ErrorList {
         self.with_value(FieldErrorType::Invalid, field, &value.into(), detail);
     }
 
-    /// `Invalid value: TEXT: DETAIL`, the value being written already.
+    /// Adds `Invalid value: TEXT: DETAIL` for a value that is already written as text.
     pub fn invalid_text(&mut self, field: &FieldPath<'_>, text: &str, detail: &str) {
         self.0.push(FieldError {
             error_type: FieldErrorType::Invalid,
@@ -62,14 +62,14 @@ impl ErrorList {
         });
     }
 
-    /// `Invalid value`, once for every message.
+    /// Adds `Invalid value` for every message.
     pub fn invalid_each(&mut self, field: &FieldPath<'_>, value: &str, details: Vec<String>) {
         for detail in details {
             self.invalid(field, value, &detail);
         }
     }
 
-    /// `Required value` if there is none, else `Invalid value`, once for every message.
+    /// Adds `Required value` if there is no value, else `Invalid value`, for every message.
     pub fn required_each(&mut self, field: &FieldPath<'_>, value: &str, details: Vec<String>) {
         if value.is_empty() {
             self.required(field, "");
@@ -78,7 +78,7 @@ impl ErrorList {
         }
     }
 
-    /// `Required value`, with `: DETAIL` if there is one.
+    /// Adds `Required value`, with `: DETAIL` if there is one.
     pub fn required(&mut self, field: &FieldPath<'_>, detail: &str) {
         self.0.push(FieldError::without_value(
             FieldErrorType::Required,
@@ -101,7 +101,7 @@ impl ErrorList {
         self.with_value(FieldErrorType::Duplicate, field, &value.into(), "");
     }
 
-    /// [`Self::duplicate`] of a value that is written already.
+    /// As [`Self::duplicate`], for a value that is already written as text.
     pub fn duplicate_text(&mut self, field: &FieldPath<'_>, text: &str) {
         self.0.push(FieldError {
             error_type: FieldErrorType::Duplicate,
@@ -120,7 +120,7 @@ impl ErrorList {
         self.not_supported_text(field, &value.into().to_string(), supported);
     }
 
-    /// [`Self::not_supported`] of a value that is written already.
+    /// As [`Self::not_supported`], for a value that is already written as text.
     pub fn not_supported_text(&mut self, field: &FieldPath<'_>, text: &str, supported: &[&str]) {
         let quoted: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
         self.0.push(FieldError {
@@ -140,7 +140,7 @@ impl ErrorList {
         ));
     }
 
-    /// Any other error that quotes its value.
+    /// Adds any other error that quotes its value.
     pub fn with_value(&mut self, error_type: FieldErrorType, field: &FieldPath<'_>, value: &Value, detail: &str) {
         self.0
             .push(FieldError::with_value(error_type, field.to_string(), value, detail));

@@ -1,7 +1,7 @@
 //! Errors in the fields of an object, in the words of the Kubernetes API.
 //!
-//! [`FieldError`] is one error about one field, [`FieldPath`] says which field it is, and an [`ErrorList`] collects the
-//! errors of a validation. They become the causes of a `Status` with reason `Invalid`.
+//! [`FieldError`] is one error about one field, [`FieldPath`] is the path of the field, and an [`ErrorList`] collects
+//! the errors of a validation. They become the causes of a `Status` with reason `Invalid`.
 
 mod error;
 mod error_list;

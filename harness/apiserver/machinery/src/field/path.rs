@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// The place of a field, written only when there is something to say about it.
+/// The path of a field, written out only for an error.
 #[derive(Debug, Clone, Copy)]
 pub enum FieldPath<'a> {
     /// The object itself.
     Root,
-    /// A named field of a place; the name may have dots.
+    /// A named field of a structure; the name may have dots.
     Named(&'a FieldPath<'a>, &'a str),
     /// An item of a list.
     Item(&'a FieldPath<'a>, usize),

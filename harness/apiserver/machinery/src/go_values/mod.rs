@@ -1,5 +1,5 @@
-//! Values as the API server quotes them in its errors: not as clients write them, but as the types that it validates are
-//! printed: `{"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}`.
+//! Values as the API server quotes them in its errors: not as clients write them, but as Go prints the validated types:
+//! `{"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}`.
 //!
 //! `types.txt` has these types with their fields in order, in the form of [`generated`].
 
@@ -22,9 +22,9 @@ static TYPES: LazyLock<HashMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
 });
 
 struct Field {
-    /// As it is printed.
+    /// The name that Go prints.
     name: &'static str,
-    /// As clients write it.
+    /// The name that clients write.
     member: String,
     kind: &'static str,
     may_be_missing: bool,
@@ -43,7 +43,7 @@ impl Field {
     }
 }
 
-/// Types that are quoted: the type, its field as it is printed, and as clients write it.
+/// Returns the fields of quoted types: the type, the name that Go prints, and the name that clients write.
 pub fn all_fields() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     let of_type = |(name, fields): (&&'static str, &'static Vec<Field>)| {
         let name = *name;
@@ -54,7 +54,7 @@ pub fn all_fields() -> impl Iterator<Item = (&'static str, &'static str, &'stati
     TYPES.iter().flat_map(of_type)
 }
 
-/// Fields that clients call otherwise.
+/// Fields for which clients use another name.
 const OTHERWISE: &[(&str, &str)] = &[
     ("CIDRs", "cidrs"),
     ("CephFS", "cephfs"),
@@ -70,7 +70,7 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("WWIDs", "wwids"),
 ];
 
-/// The same of schemas.
+/// As [`OTHERWISE`], for schemas.
 const OF_SCHEMAS: &[(&str, &str)] = &[
     ("Ref", "$ref"),
     ("Schema", "$schema"),
@@ -97,14 +97,14 @@ fn member(of: &str, name: &str) -> String {
     let lowered = match capitals {
         0 | 1 => capitals,
         all if all == name.len() => all,
-        // The last one begins a word.
+        // The last capital letter begins a word.
         several => several - 1,
     };
     let (first, rest) = name.split_at(lowered);
     first.to_ascii_lowercase() + rest
 }
 
-/// A value of a type such as `core.Taint`, as it is quoted.
+/// Formats a value of a type such as `core.Taint`, as errors quote it.
 pub fn text(of: &str, value: &Value) -> String {
     let mut out = String::new();
     write(of, Some(value), &mut out);
@@ -163,7 +163,7 @@ fn fields(of: &str, members: Option<&Map<String, Value>>, start: usize, out: &mu
     }
 }
 
-/// Structures are never empty.
+/// Returns `true` if a field counts as empty. Structures never do.
 fn is_empty(field: &Field, value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => {
@@ -185,7 +185,7 @@ const OR: [&str; 3] = [
     "apiextensions.JSONSchemaPropsOrStringArray",
 ];
 
-/// The members of which it fills in one.
+/// Returns the members of a value in a union type; each union has one of them.
 fn alternatives(value: &Value) -> Map<String, Value> {
     let members = match value {
         Value::Bool(_) => json!({"allows": value}),
@@ -197,7 +197,7 @@ fn alternatives(value: &Value) -> Map<String, Value> {
     members.as_object().cloned().unwrap_or_default()
 }
 
-/// A whole number has no fraction, however it was written.
+/// Formats a number; a whole number has no fraction, however it was written.
 fn number(value: &Value) -> String {
     match value.as_f64().filter(|number| value.is_f64() && number.fract() == 0.0) {
         Some(number) => go_fmt::float(number),

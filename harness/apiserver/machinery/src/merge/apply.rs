@@ -1,8 +1,9 @@
 //! Field ownership: records every write in `metadata.managedFields`, and implements server-side apply.
 //!
-//! [`update`] is for creates, updates and patches: it gives the writer what it changed. [`apply`] merges a document of
-//! what a manager wants into the live object. Call both with the object after defaulting and before admission, as the
-//! real server does; then [`settle`], so that a write that changes nothing but times is none.
+//! [`update`] is for creates, updates and patches: it makes the writer the owner of the fields that it changed.
+//! [`apply`] merges the document of a manager into the live object. Call both with the object after defaulting and
+//! before admission, as the real server does; then call [`settle`], so that a write that changes only times does not
+//! count as a write.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ pub use super::versioned::{OneVersion, Versions, View};
 /// The manager that owns the fields of objects that were never applied before.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// A write, as far as the ownership of fields is concerned.
+/// The facts about a write that ownership depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
     /// The field manager.
@@ -34,7 +35,7 @@ pub struct Write<'a> {
     pub subresource: &'a str,
     /// When.
     pub now: Timestamp,
-    /// How the kind looks in its other versions.
+    /// The other versions of the kind.
     pub versions: &'a dyn Versions,
 }
 
@@ -54,7 +55,8 @@ pub enum ApplyError {
     /// The document cannot be applied: 400.
     #[error("{0}")]
     BadRequest(String),
-    /// The document does not fit the type, or the object not those of another manager's version: 500 without a reason.
+    /// The document does not fit its type, or the object does not fit the types of another manager's version: 500
+    /// without a reason.
     #[error("{0}")]
     Internal(String),
 }
@@ -69,7 +71,7 @@ impl Write<'_> {
     }
 }
 
-/// The manager of a request: the `fieldManager` parameter, else the user agent up to the first slash.
+/// Returns the manager of a request: the `fieldManager` parameter, or the user agent up to the first slash.
 pub fn manager_or_user_agent(field_manager: Option<&str>, user_agent: &str) -> String {
     if let Some(manager) = field_manager.filter(|manager| !manager.is_empty()) {
         return manager.to_owned();
@@ -90,19 +92,20 @@ pub fn manager_or_user_agent(field_manager: Option<&str>, user_agent: &str) -> S
     manager
 }
 
-/// Records who made `new` of `live` (`None`: created it) in `metadata.managedFields` of `new`. Clients may set or clear
-/// the managed fields with a write to the object itself.
+/// Records in `metadata.managedFields` of `new` who changed `live` (`None` for a create) into `new`. Clients may set or
+/// clear the managed fields with a write to the object itself.
 pub fn update(model: &TypeModel, live: Option<&Value>, new: &mut Value, write: &Write<'_>) {
     let mut managers = live_or_new(live, new, write.subresource);
     take_managed_fields(new);
     if !model.is_builtin() && check(model, new, true).is_some() {
-        // An object that does not fit its types, in a part that the request cannot change, loses its managers.
+        // If the object does not fit its types, in a part that the request cannot change, its managed fields are
+        // dropped.
         return;
     }
     let untracked = managers.entries.is_empty() && live.is_some();
     if !untracked {
         if record(model, live, new, &mut managers, write).is_err() {
-            // So does one that cannot be seen as another manager knows it.
+            // The same if the object cannot be converted to the version of another manager.
             return;
         }
         managers.cap();
@@ -110,7 +113,7 @@ pub fn update(model: &TypeModel, live: Option<&Value>, new: &mut Value, write: &
     managers.write(new);
 }
 
-/// Merges what a manager applies into the live object, `None` if there is none yet.
+/// Merges the document of a manager into the live object; `None` if there is no live object yet.
 pub fn apply(
     model: &TypeModel,
     live: Option<&Value>,
@@ -154,7 +157,7 @@ pub fn apply(
     Ok(Applied { object })
 }
 
-/// Keeps the old managed fields if nothing but their times has changed, so that such a write is none at all.
+/// Keeps the old managed fields if only their times have changed, so that such a write changes nothing.
 pub fn settle(old: &Value, new: &mut Value) {
     let (Some(before), Some(after)) = (managed_fields::list(old), managed_fields::list(new)) else {
         return;
@@ -171,7 +174,7 @@ pub fn settle(old: &Value, new: &mut Value) {
     }
 }
 
-/// Takes a field from everybody who owns it.
+/// Removes a field from all its owners.
 pub fn disown(object: &mut Value, path: &[&str]) {
     let mut managers = Managers::of(Some(object));
     let mut field = Set::default();
@@ -189,7 +192,7 @@ fn take_managed_fields(object: &mut Value) {
     }
 }
 
-/// The managers to go on from: those that the client sent, if it sent any, else those of the live object.
+/// Returns the managers to start from: those that the client sent, if any, or those of the live object.
 fn live_or_new(live: Option<&Value>, new: &Value, subresource: &str) -> Managers {
     if subresource.is_empty()
         && let Some(sent) = managed_fields::list(new)
@@ -211,7 +214,8 @@ fn live_or_new(live: Option<&Value>, new: &Value, subresource: &str) -> Managers
     Managers::of(live)
 }
 
-/// Gives the writer the fields that it changed, and takes them and those it removed from the others.
+/// Makes the writer the owner of the fields that it changed, and removes these and the removed fields from the other
+/// managers.
 fn record(
     model: &TypeModel,
     live: Option<&Value>,
@@ -237,7 +241,7 @@ fn record(
             time: None,
         });
         owned.set.unite(mine);
-        // The times of what the scale subresource writes are not kept.
+        // Writes to the scale subresource are recorded without times.
         if write.subresource != "scale" {
             owned.time = Some(write.time());
         }
@@ -246,7 +250,7 @@ fn record(
     Ok(())
 }
 
-/// Nobody owns what identifies an object and what the server writes itself.
+/// Removes the fields without owners: those that identify an object and those that the server writes.
 fn strip(set: &mut Set) {
     use std::sync::LazyLock;
     static NOBODYS: LazyLock<Set> = LazyLock::new(|| {
@@ -340,8 +344,8 @@ fn conflicts(refused: &Refused) -> Conflicts {
     Conflicts(refused.iter().flat_map(of).collect())
 }
 
-/// The live object with the applied one merged in and what is no longer applied removed. Managers stay as they were if
-/// there are conflicts.
+/// Merges the applied object into the live one and removes fields that are no longer applied. Managers stay as they
+/// were if there are conflicts.
 fn merge(
     model: &TypeModel,
     live: &Value,

@@ -1,6 +1,6 @@
 //! Unknown and duplicate fields, for `fieldValidation=Strict` and the warnings of `Warn`.
 //!
-//! Errors are whole messages: `unknown field "spec.foo"`, `duplicate field "data.k"`.
+//! Errors are complete messages: `unknown field "spec.foo"`, `duplicate field "data.k"`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,8 +13,8 @@ use super::types::{Node, NodeId, TypeModel, UNTYPED};
 /// The members of an operation of a JSON patch.
 const PATCH_MEMBERS: &[&str] = &["op", "path", "from", "value"];
 
-/// Duplicate and (with a model of a built-in kind) unknown fields of a JSON document, in the order of the document. What
-/// does not parse has none: the parser says so itself.
+/// Returns the duplicate and (with a model of a built-in kind) unknown fields of a JSON document, in the order of the
+/// document. A document that does not parse has none, because the parser reports its error.
 pub fn document(model: Option<&TypeModel>, json: &[u8]) -> Vec<String> {
     let deduced;
     let model = if let Some(model) = model.filter(|model| model.is_builtin()) {
@@ -72,7 +72,7 @@ pub fn unknown_field(path: &str) -> String {
     format!("unknown field {path:?}")
 }
 
-/// The error of `fieldValidation=Strict`.
+/// Returns the error of `fieldValidation=Strict`.
 pub fn message(findings: &[String]) -> String {
     format!("strict decoding error: {}", findings.join(", "))
 }
@@ -114,7 +114,7 @@ struct Walk<'m> {
     findings: Vec<String>,
 }
 
-/// The place in the types where the parser is.
+/// The position of the parser in the types.
 struct At<'a, 'm> {
     walk: &'a mut Walk<'m>,
     id: NodeId,

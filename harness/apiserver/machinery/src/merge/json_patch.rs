@@ -1,12 +1,12 @@
-//! JSON patch (RFC 6902) as the API server understands it: a member that is not there may be replaced, and copying what
-//! is not there copies `null`.
+//! JSON patch (RFC 6902) as the API server understands it: a missing member may be replaced, and copying a missing
+//! value copies `null`.
 
 use serde_json::Value;
 
-/// Most operations of a patch.
+/// Maximum number of operations in a patch.
 const MAX_OPERATIONS: usize = 10_000;
 
-/// Largest document that copies may make, so that they cannot double it without end.
+/// Maximum size of a document in bytes that copies may produce, so that they cannot double it endlessly.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
 /// Reason for which a JSON patch cannot be applied.
@@ -18,7 +18,8 @@ pub enum JsonPatchError {
     /// It has too many operations: 413.
     #[error("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {0}")]
     TooLarge(usize),
-    /// An operation does not apply: 422, without the reason, which only those hear who have not sent the patch themselves.
+    /// An operation does not apply: 422. The sender of a patch does not get the reason; errors about the patch of a
+    /// webhook give it.
     #[error("the server rejected our request due to an error in our request")]
     Failed(String),
 }
@@ -112,7 +113,7 @@ fn carry_out(operation: &Value, document: &mut Value, copied: &mut usize) -> Res
             }
             place.add(document, value).map_err(destination)
         }
-        // To add or to remove.
+        // The other operations add or remove.
         _ => {
             let done = if op == "add" {
                 place.add(document, value)
@@ -127,7 +128,7 @@ fn carry_out(operation: &Value, document: &mut Value, copied: &mut usize) -> Res
     }
 }
 
-/// A JSON pointer; `None` if it has no slash, and so leads nowhere.
+/// A JSON pointer; `None` if it has no slash and therefore leads nowhere.
 struct Pointer(Option<Vec<String>>);
 
 impl Pointer {
@@ -135,7 +136,7 @@ impl Pointer {
         if text.is_empty() {
             return Self(Some(Vec::new()));
         }
-        // What stands before the first slash does not matter, but there must be one.
+        // The text before the first slash is ignored, but there must be a slash.
         let unescape = |part: &str| part.replace("~1", "/").replace("~0", "~");
         Self(
             text.split_once('/')
@@ -203,7 +204,7 @@ impl Pointer {
                 Ok(())
             }
             (Value::Array(items), position) => {
-                // One more than there are items: the place behind the last.
+                // One index more than there are items: the position after the last item.
                 items.insert(index(position, items.len() + 1)?, value);
                 Ok(())
             }
@@ -240,7 +241,7 @@ impl Pointer {
         }
     }
 
-    /// The value to copy: `null` for a member that is not there.
+    /// Returns the value to copy: `null` for a missing member.
     fn existing(&self, document: &Value) -> Result<Value, Missing> {
         let mut document = document.clone();
         if self.is_root() {

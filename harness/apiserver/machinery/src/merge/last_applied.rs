@@ -1,4 +1,5 @@
-//! From client-side to server-side apply: kubectl may take over what its own annotation says it applied last.
+//! Migration from client-side to server-side apply: kubectl may take over the fields that its annotation records as
+//! last applied.
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ pub(super) const MANAGER: &str = "kubectl";
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The conflicts that the annotation does not settle.
+/// Returns the conflicts that the annotation does not resolve.
 pub(super) fn without_allowed(model: &TypeModel, live: &Value, refused: Refused) -> Refused {
     let Some(allowed) = allowed(model, live) else {
         return refused;
@@ -23,7 +24,7 @@ pub(super) fn without_allowed(model: &TypeModel, live: &Value, refused: Refused)
     left.filter(|(_, set)| !set.is_empty()).collect()
 }
 
-/// The fields that were applied last and still are as they were applied.
+/// Returns the fields that were applied last and have not changed since.
 fn allowed(model: &TypeModel, live: &Value) -> Option<Set> {
     let annotations = live.get("metadata")?.get("annotations")?;
     let text = annotations.get(ANNOTATION)?.as_str()?;
@@ -34,7 +35,7 @@ fn allowed(model: &TypeModel, live: &Value) -> Option<Set> {
     Some(same.difference(&changes.removed))
 }
 
-/// Brings the annotation up to date, if the object has one.
+/// Updates the annotation, if the object has one.
 pub(super) fn renew(object: &mut Value, applied: &Value) {
     let annotations = object
         .get_mut("metadata")

@@ -1,4 +1,4 @@
-//! `metadata.managedFields`, read and written.
+//! Reading and writing `metadata.managedFields`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ pub(super) struct ManagerKey {
     pub(super) subresource: Box<str>,
 }
 
-/// How a manager came to own fields.
+/// The operation by which a manager owns fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
     /// Server-side apply.
@@ -57,7 +57,7 @@ pub(super) struct Managers {
 }
 
 impl Managers {
-    /// The managers of an object; none if there are none or they cannot be read.
+    /// Returns the managers of an object; empty if there are none or they cannot be read.
     pub(super) fn of(object: Option<&Value>) -> Self {
         object
             .and_then(list)
@@ -117,7 +117,7 @@ impl Managers {
         self.entries.retain(|_, owned| !owned.set.is_empty());
     }
 
-    /// Puts the oldest updates together if there are too many.
+    /// Merges the oldest updates into one entry if there are too many.
     pub(super) fn cap(&mut self) {
         let updates = self
             .entries
@@ -170,7 +170,7 @@ impl ManagerKey {
         }
     }
 
-    /// As conflicts name it: `"m" with subresource "scale" using apps/v1`.
+    /// Formats the key as conflicts name it: `"m" with subresource "scale" using apps/v1`.
     pub(super) fn written(&self) -> String {
         let mut text = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {

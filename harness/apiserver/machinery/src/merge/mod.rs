@@ -1,9 +1,10 @@
-//! Merging: who set which field, and what a patch does to an object.
+//! Merging: field ownership and patches.
 //!
-//! Read [`types`] first: the [`types::TypeModel`] tells which lists are sets or maps and what is atomic. On it build
-//! `typed` (validate, field sets, compare, merge, remove: the operations of structured merge), [`apply`] (managers of
-//! updates, server-side apply), `versioned` (owners in other versions), [`strategic`], [`json_patch`] and [`merge_patch`] (what their names say), and [`field_validation`] (unknown and duplicate fields).
-//! Everything is a pure function of JSON values.
+//! Read [`types`] first: the [`types::TypeModel`] says which lists are sets or maps and which values are atomic. On it
+//! build `typed` (validate, field sets, compare, merge, remove: the operations of structured merge), [`apply`]
+//! (managers of updates, server-side apply), `versioned` (owners in other versions), [`strategic`], [`json_patch`] and
+//! [`merge_patch`] (the types of patches), and [`field_validation`] (unknown and duplicate fields). Everything is a
+//! pure function of JSON values.
 
 pub mod apply;
 pub mod conflict;

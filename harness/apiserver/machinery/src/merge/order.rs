@@ -34,7 +34,7 @@ pub(super) fn key_of<'a>(item: &'a Value, key: &str) -> Result<&'a Value, MergeE
     })
 }
 
-/// Checks that the items of a patch come in the order that it asks for.
+/// Checks that the items of a patch have the order that the patch asks for.
 pub fn check(by: Order, patch: &[Value], order: &[Value]) -> Result<(), MergeError> {
     let deleted = |item: &&Value| item.get("$patch").and_then(Value::as_str) == Some("delete");
     let mut wanted = patch.iter().filter(|item| !deleted(item)).peekable();
@@ -54,8 +54,8 @@ pub fn check(by: Order, patch: &[Value], order: &[Value]) -> Result<(), MergeErr
     )))
 }
 
-/// Brings a merged list into order: the items of the patch as the patch has them, those that only the server has where
-/// they were in relation to those.
+/// Orders a merged list: items of the patch have the order of the patch, and items that only the server has keep their
+/// position relative to them.
 pub(super) fn arrange(
     by: Order,
     merged: Vec<Value>,

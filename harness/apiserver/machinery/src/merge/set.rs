@@ -1,14 +1,15 @@
 //! Sets of fields, as `managedFields` keeps them.
 //!
 //! A [`Set`] is a tree with the keys of the `FieldsV1` format: `f:<field>`, `k:<key fields as JSON>`, `v:<value as
-//! JSON>`, `i:<index>`. Whether a node itself belongs to the set is a flag (`.` in the JSON, or an object without members).
+//! JSON>`, `i:<index>`. A flag marks a node that is itself a member of the set (`.` in the JSON, or an object without
+//! members).
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-/// Deepest tree that is read; what is below is dropped. Objects are never that deep.
+/// Maximum depth of a tree; deeper members are dropped. Objects are never that deep.
 const MAX_DEPTH: usize = 200;
 
 /// One step of a path, written as in `FieldsV1`.
@@ -25,7 +26,7 @@ pub(crate) fn field(name: &str) -> Element {
 /// A set of fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Set {
-    /// Sorted by element. Most have one or two: a map would take many times their room.
+    /// Sorted by element. Most nodes have one or two children: a map would take many times their memory.
     nodes: Vec<(Element, Node)>,
 }
 
@@ -107,7 +108,7 @@ impl Set {
             .filter(|below| !below.is_empty())
     }
 
-    /// The steps, whether each is a member, and what is below.
+    /// Returns the steps, each with a flag for membership and the set below it.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (&str, bool, &Self)> {
         self.nodes
             .iter()
@@ -146,7 +147,7 @@ impl Set {
         })
     }
 
-    /// Takes out the members of another set.
+    /// Removes the members of another set.
     pub(crate) fn subtract(&mut self, other: &Self) {
         for (element, theirs) in &other.nodes {
             if let Ok(position) = self.position(element) {
@@ -224,7 +225,7 @@ impl Set {
         }
     }
 
-    /// Reads `fieldsV1`. Steps that are not of a known form make it unreadable.
+    /// Reads `fieldsV1`. Returns `None` if a step has an unknown form.
     pub(crate) fn from_fields_v1(value: &Value) -> Option<Self> {
         Self::read(value, 0)
     }
@@ -252,7 +253,7 @@ impl Set {
             };
             set.nodes.push((canonical(key), node));
         }
-        // What is written in another form than ours may be out of order, or there twice: the last one counts.
+        // A set in another form than ours may be out of order or contain duplicates: the last one counts.
         set.nodes.reverse();
         set.nodes.sort_by(|(left, _), (right, _)| left.cmp(right));
         set.nodes.dedup_by(|(later, _), (earlier, _)| later == earlier);
@@ -365,7 +366,7 @@ mod tests {
     #[test]
     fn sets_are_what_sets_of_paths_are() {
         const PATHS: [&[&str]; 6] = [&["b"], &["a"], &["a", "d"], &["a", "c"], &["a", "c", "x"], &["e", "f"]];
-        // Each bit is a path; they are put in out of order.
+        // Each bit is a path; the paths are inserted out of order.
         let of = |bits: u32| {
             let mut set = Set::default();
             for (position, path) in PATHS.iter().enumerate() {

@@ -140,7 +140,7 @@ impl Merger<'_> {
         Ok(original)
     }
 
-    /// Merges the lists whose order the patch sets; they are done then.
+    /// Merges the lists whose order the patch sets, and removes them from the patch.
     fn ordered_lists(&self, id: Option<NodeId>, original: &mut Members, patch: &mut Members) -> Result<(), MergeError> {
         let directives: Vec<String> = patch
             .keys()
@@ -271,7 +271,7 @@ impl Merger<'_> {
     }
 }
 
-/// Removes the members that `$retainKeys` does not name. A patch may set only those that it retains.
+/// Removes the members that `$retainKeys` does not name. A patch may set only members that it retains.
 fn retain_keys(original: &mut Members, patch: &mut Members) -> Result<(), MergeError> {
     let Some(retained) = patch.remove(RETAIN_KEYS) else {
         return Ok(());
@@ -292,7 +292,7 @@ fn retain_keys(original: &mut Members, patch: &mut Members) -> Result<(), MergeE
     Ok(())
 }
 
-/// A value of a patch as it is set where there was none: without directives and nulls.
+/// Returns a value of a patch in the form in which it is set if there was none: without directives and nulls.
 fn without_directives(value: Value) -> Value {
     match value {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! Owners of fields in other versions of a kind: what a write changes is looked at in the version of each of them.
+//! Owners of fields in other versions of a kind: a write is compared in the version of each owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,12 +12,12 @@ use super::set::Set;
 use super::typed::{Comparison, check, compare, fields_of, remove, with_named_fields};
 use super::types::TypeModel;
 
-/// How objects of a kind look in its other versions.
+/// The conversions of objects between the versions of a kind.
 pub trait Versions: fmt::Debug {
     /// The object in that version and the types of the version; `None` if the kind is not served in it.
     ///
     /// # Errors
-    /// If it cannot be converted, the reason.
+    /// Returns the reason if the object cannot be converted.
     fn convert(&self, object: &Value, api_version: &str) -> Result<Option<View>, String>;
 }
 
@@ -30,7 +30,7 @@ pub struct View {
     pub object: Value,
 }
 
-/// A kind that there is in one version only.
+/// A kind with a single version.
 #[derive(Debug, Clone, Copy)]
 pub struct OneVersion;
 
@@ -40,7 +40,8 @@ impl Versions for OneVersion {
     }
 }
 
-/// The object in a version, `None` if the kind is not served in it. An error if it does not fit the types of that.
+/// Returns the object in a version, or `None` if the kind is not served in it. Fails if the object does not fit the
+/// types of the version.
 fn view_of(write: &Write<'_>, object: &Value, api_version: &str) -> Result<Option<View>, String> {
     let Some(view) = write.versions.convert(object, api_version)? else {
         return Ok(None);
@@ -51,7 +52,7 @@ fn view_of(write: &Write<'_>, object: &Value, api_version: &str) -> Result<Optio
     }
 }
 
-/// Checks that the live object can be seen in the version of every manager.
+/// Checks that the live object can be converted to the version of every manager.
 pub(super) fn check_live(live: &Value, managers: &Managers, write: &Write<'_>) -> Result<(), String> {
     let versions: BTreeSet<&str> = managers.entries.values().map(|owned| &*owned.api_version).collect();
     let mut others = versions.into_iter().filter(|version| *version != write.api_version);
@@ -123,7 +124,7 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Takes what it changes from all owners but one; those of versions that are not served go.
+    /// Removes the changed fields from all owners except `keep`; owners in versions that are not served are dropped.
     pub(super) fn take_from_others(&self, managers: &mut Managers, keep: Option<&ManagerKey>) {
         managers.entries.retain(|key, owned| {
             if Some(key) == keep {
@@ -158,14 +159,14 @@ pub(super) fn prune(
     Ok(pruned.unwrap_or(merged))
 }
 
-/// [`prune`] where there is one version.
+/// [`prune`] with a single version.
 fn prune_alone(model: &TypeModel, merged: &Value, last: &Set, wanted: &Set) -> Value {
     let without_last = remove(model, merged, &with_named_fields(model, last));
     let owned_back = add_back(model, merged, &without_last, wanted);
     add_back_dangling(model, merged, &owned_back, last)
 }
 
-/// [`prune`] where owners know different versions; `None` if the version that was applied last is not served.
+/// [`prune`] with owners in different versions; `None` if the version that was applied last is not served.
 fn prune_between(
     merged: &Value,
     last: &Owned,
@@ -201,7 +202,7 @@ fn prune_between(
     Ok(pruned.map(|view| view.object))
 }
 
-/// Puts back what is owned.
+/// Restores the owned fields.
 fn add_back(model: &TypeModel, merged: &Value, pruned: &Value, wanted: &Set) -> Value {
     let named = |set: &Set| with_named_fields(model, set);
     let mut keep = named(&fields_of(model, pruned));
@@ -209,7 +210,7 @@ fn add_back(model: &TypeModel, merged: &Value, pruned: &Value, wanted: &Set) -> 
     remove(model, merged, &named(&fields_of(model, merged)).difference(&keep))
 }
 
-/// Puts back what was not the manager's to remove.
+/// Restores the fields that the manager must not remove.
 fn add_back_dangling(model: &TypeModel, merged: &Value, pruned: &Value, last: &Set) -> Value {
     let named = |set: &Set| with_named_fields(model, set);
     let gone = named(&fields_of(model, merged)).difference(&named(&fields_of(model, pruned)));

@@ -1,7 +1,7 @@
-//! `metadata` of every object, built in or custom: what may be in it and what may change.
+//! Validation of the `metadata` of every object, built-in or custom.
 //!
-//! [`names`] has the rules for names, labels and keys, each giving the API server's own words. [`validate_create`] and
-//! [`validate_update`] check a whole `metadata`; [`crate::field`] is how errors are written.
+//! [`names`] has the rules for names, labels and keys, with the API server's messages. [`validate_create`] and
+//! [`validate_update`] check a whole `metadata`.
 
 pub mod names;
 mod object_meta;

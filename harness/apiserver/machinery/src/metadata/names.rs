@@ -1,10 +1,10 @@
-//! The rules for names and keys. Each function gives the messages of what is wrong; none means that it is right.
+//! The rules for names and keys. Each function returns the messages for an invalid value, and none for a valid one.
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
-/// A rule for names: the name, and whether it is a prefix to which more is appended (`generateName`).
+/// A rule for names: gets the name, and whether it is a prefix to which more is appended (`generateName`).
 pub type NameRule = fn(&str, bool) -> Vec<String>;
 
 /// `must be no more than 63 characters`.
@@ -68,7 +68,7 @@ fn is_label(text: &str) -> bool {
     is_framed(text, |byte| is_lower(byte) || byte == b'-', is_lower)
 }
 
-/// A label in which underscores stand as well.
+/// Returns `true` for a label that may also contain underscores.
 pub fn is_underscored_label(text: &str) -> bool {
     is_framed(text, |byte| is_lower(byte) || matches!(byte, b'-' | b'_'), is_lower)
 }
@@ -241,7 +241,7 @@ pub fn env_name(value: &str) -> Vec<String> {
     vec!["a valid environment variable name must consist only of printable ASCII characters other than '='".to_owned()]
 }
 
-/// The name of a port, as of the IANA service names.
+/// The name of a port, as in the IANA service names.
 pub fn port_name(value: &str) -> Vec<String> {
     let mut messages = Vec::new();
     if value.len() > 15 {
@@ -267,7 +267,7 @@ pub fn segment(value: &str) -> Vec<String> {
     path_segment(value, false)
 }
 
-/// A name that may stand in a path: what RBAC allows.
+/// A name that may be a segment of a path: the rule of RBAC.
 pub fn path_segment(value: &str, prefix: bool) -> Vec<String> {
     let mut messages = Vec::new();
     if !prefix && matches!(value, "." | "..") {
@@ -279,7 +279,7 @@ pub fn path_segment(value: &str, prefix: bool) -> Vec<String> {
     messages
 }
 
-/// A prefix may end with dashes, the name may not.
+/// Masks the last dash of a prefix: a prefix may end with dashes, a name may not.
 fn masked(value: &str, prefix: bool) -> std::borrow::Cow<'_, str> {
     match value.strip_suffix('-') {
         Some(rest) if prefix && !rest.is_empty() => {

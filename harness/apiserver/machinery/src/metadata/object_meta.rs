@@ -13,7 +13,7 @@ const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
 /// Finalizers that need no domain.
 pub const STANDARD_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
 
-/// How strictly finalizers are checked.
+/// Strictness of the checks of finalizers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
     /// Built-in kinds: a finalizer without a prefix must be one of the standard ones.
@@ -22,7 +22,7 @@ pub enum Strictness {
     Custom,
 }
 
-/// Checks `metadata` as it must be at any time.
+/// Checks `metadata` as it must always be.
 pub fn validate_create(
     object: &Value,
     namespaced: bool,
@@ -73,8 +73,8 @@ pub fn validate_create(
     }
 }
 
-/// Checks what may not change in `metadata`; the parts that [`validate_create`] checks too are checked again, as the
-/// API server does.
+/// Checks the immutable parts of `metadata`; checks again the parts that [`validate_create`] checks, too, as the API
+/// server does.
 pub fn validate_update(new: &Value, old: &Value, strictness: Strictness, found: &mut ErrorList) {
     let none = Value::Null;
     let (new, old) = (
@@ -103,7 +103,7 @@ pub fn validate_update(new: &Value, old: &Value, strictness: Strictness, found: 
     }
 }
 
-/// Labels, annotations, owners and managed fields.
+/// Checks labels, annotations, owners and managed fields.
 fn shared(metadata: &Value, found: &mut ErrorList) {
     if let Some(labels) = metadata.get("labels").and_then(Value::as_object) {
         validate_labels(labels, &METADATA.child("labels"), found);
@@ -116,7 +116,7 @@ fn shared(metadata: &Value, found: &mut ErrorList) {
     }
 }
 
-/// Checks keys and values of labels, of whatever they are.
+/// Checks keys and values of labels in any field.
 pub fn validate_labels(labels: &Map<String, Value>, field: &FieldPath<'_>, found: &mut ErrorList) {
     for (key, value) in labels {
         found.invalid_each(field, key, names::qualified_name(key));
@@ -125,7 +125,7 @@ pub fn validate_labels(labels: &Map<String, Value>, field: &FieldPath<'_>, found
     }
 }
 
-/// Checks keys and size of annotations, of whatever they are.
+/// Checks keys and size of annotations in any field.
 pub fn validate_annotations(annotations: &Map<String, Value>, field: &FieldPath<'_>, found: &mut ErrorList) {
     let mut bytes = 0;
     for (key, value) in annotations {
@@ -184,7 +184,7 @@ fn split_api_version(api_version: &str) -> (&str, &str) {
     }
 }
 
-/// An owner as the API server prints it: in the order of its fields, not of the alphabet.
+/// Formats an owner as the API server does: fields in the order of the type, not of the alphabet.
 fn owner_json(owner: &Value) -> String {
     let member = |key: &str| owner.get(key).map(|value| format!("{}:{value}", Value::from(key)));
     let always =

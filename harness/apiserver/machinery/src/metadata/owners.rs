@@ -1,10 +1,10 @@
-//! Owners that are listed twice.
+//! Duplicate owner references.
 
 use serde_json::Value;
 
 use crate::meta;
 
-/// Drops owners that are the same as an earlier one. The warning is that of the API server.
+/// Drops owners that equal an earlier one, and returns the API server's warning.
 pub fn drop_duplicate_owners(object: &mut Value) -> Option<String> {
     let owners = object.get_mut("metadata")?.get_mut("ownerReferences")?.as_array_mut()?;
     let mut kept: Vec<Value> = Vec::with_capacity(owners.len());

@@ -1,4 +1,4 @@
-//! Defaulting, and the removal of nulls that nothing allows.
+//! Defaulting, and removal of nulls that the schema does not allow.
 
 use serde_json::Value;
 

@@ -12,7 +12,7 @@ pub enum Format {
     Date,
     /// `date-time` or `datetime`: a date and time of RFC 3339.
     DateTime,
-    /// `duration`: as Go writes it, or a number and a unit.
+    /// `duration`: in Go's form, or a number and a unit.
     Duration,
     /// `byte`: base64.
     Byte,
@@ -28,13 +28,13 @@ pub enum Format {
     Mac,
     /// `hostname`.
     Hostname,
-    /// `isbn`, `isbn10` or `isbn13`; the numbers of digits that are allowed.
+    /// `isbn`, `isbn10` or `isbn13`; the flags allow 10 and 13 digits.
     Isbn(bool, bool),
     /// `creditcard`.
     CreditCard,
     /// `password`: anything.
     Password,
-    /// One that a regular expression decides.
+    /// A format that a regular expression decides.
     Matching(Expression),
 }
 
@@ -120,7 +120,7 @@ expression!(
     BASE64,
     r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 );
-// One label with a dash behind its first letter at most, or several of which the last is of letters.
+// One label with at most a dash after its first letter, or several labels of which the last consists of letters.
 expression!(
     HOSTNAME,
     r"^(?:[a-zA-Z0-9\p{S}\p{L}](?:-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?|(?:[a-zA-Z0-9\p{S}\p{L}](?:[a-zA-Z0-9\p{S}\p{L}-]{0,61}[a-zA-Z0-9\p{S}\p{L}])?\.)+[a-zA-Z\p{L}]{2,63})$"
@@ -131,7 +131,7 @@ fn matches(expression: &LazyLock<Option<Regex>>, text: &str) -> bool {
 }
 
 impl Format {
-    /// The format of this name; `None` when Kubernetes does not check it. Dashes do not count.
+    /// Returns the format of this name, or `None` if Kubernetes does not check it. Dashes in the name are ignored.
     pub fn named(name: &str) -> Option<Self> {
         let plain: String = name.chars().filter(|letter| *letter != '-').collect();
         Some(match plain.as_str() {
@@ -221,7 +221,7 @@ fn is_date_time(text: &str) -> bool {
         && number(6..8).is_some_and(|second| second <= 59)
 }
 
-/// An address, with a name before it or without.
+/// Returns `true` for an email address, with or without a name before it.
 fn is_email(text: &str) -> bool {
     let address = match text.trim().strip_suffix('>').and_then(|rest| rest.split_once('<')) {
         Some((name, address)) if !name.contains('@') => address,
@@ -230,7 +230,7 @@ fn is_email(text: &str) -> bool {
     matches(&EMAIL, address)
 }
 
-/// An address; zeros in front of a part do not count.
+/// Returns `true` for an IPv4 address; leading zeros of a part are ignored.
 fn is_ipv4(text: &str) -> bool {
     let part = |part: &str| {
         let digits = !part.is_empty() && part.bytes().all(|digit| digit.is_ascii_digit());

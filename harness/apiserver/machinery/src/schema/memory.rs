@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Maximum number of remembered schemas; above it, all are forgotten. A process has a few dozen.
 const MOST: usize = 256;
 
-/// Something about schemas as they are written. It must depend on nothing else.
+/// Facts about schemas, by the schema as written. A fact must depend on nothing else.
 pub(super) struct Memory<T>(LazyLock<RwLock<HashMap<Value, T>>>);
 
 impl<T: Clone> Memory<T> {
@@ -24,7 +24,7 @@ impl<T: Clone> Memory<T> {
         known.get(schema).cloned()
     }
 
-    /// Remembers something about a schema.
+    /// Remembers a fact about a schema.
     pub(super) fn keep(&self, schema: &Value, found: T) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {

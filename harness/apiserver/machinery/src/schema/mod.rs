@@ -1,11 +1,11 @@
 //! Custom resources: the schemas that CRDs carry, and CRDs themselves.
 //!
-//! Read in this order: `node` (a schema compiled for walking), `structure` (what a schema may look like), `prune`,
-//! `defaults`, `validate`, `cel` (rules in CEL, also used by admission), `crd` (the object that carries the
-//! schemas: names, versions, conditions, columns, scale). Everything is pure: values in, values and errors out; `memory`
-//! only spares doing it again.
+//! Read in this order: `node` (a schema compiled for walking), `structure` (validation of schemas), `prune`,
+//! `defaults`, `validate`, `cel` (rules in CEL, also used by admission), `crd` (the object that carries the schemas:
+//! names, versions, conditions, columns, scale). Everything is pure: values in, values and errors out; `memory` only
+//! avoids repeated work.
 //!
-//! [`Schema`] is the whole of it for one version of one custom resource.
+//! [`Schema`] combines them for one version of one custom resource.
 
 pub mod cel;
 pub mod crd;
@@ -64,12 +64,12 @@ impl Schema {
         })
     }
 
-    /// The compiled form, for those who walk it themselves.
+    /// Returns the compiled form, for callers that walk it themselves.
     pub fn root(&self) -> &SchemaNode {
         &self.root
     }
 
-    /// Removes fields that the schema does not know; the paths of what was removed, in the order of the warnings.
+    /// Removes fields that the schema does not know; returns the removed paths in the order of the warnings.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         prune::prune(&self.root, object)
     }
@@ -79,7 +79,7 @@ impl Schema {
         defaults::apply(&self.root, object);
     }
 
-    /// Validates a whole object; `old` on update: what has not changed is not looked at again.
+    /// Validates a whole object. On an update, `old` is the object before; unchanged parts are not validated again.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let root = Path::root("");
         let mut outcome = validate::Outcome::default();
@@ -87,7 +87,7 @@ impl Schema {
         self.validate_rest(new, old, outcome.errors)
     }
 
-    /// Validates a write of the status: its own schema, and the rules of the whole object.
+    /// Validates a write of the status: the schema of the status, and the rules of the whole object.
     pub fn validate_status(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let path = Path::root("status");
         let mut outcome = validate::Outcome::default();
@@ -118,7 +118,7 @@ impl Schema {
     }
 }
 
-/// Errors after which rules could stumble over the object.
+/// Returns `true` for errors after which rules must not be evaluated.
 fn blocks_rules(error: &FieldError) -> bool {
     matches!(
         error.error_type,

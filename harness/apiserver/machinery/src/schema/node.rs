@@ -1,4 +1,5 @@
-//! One compiled schema: the keywords of an `openAPIV3Schema` as types, so that walking a value asks no JSON.
+//! One compiled schema: the keywords of an `openAPIV3Schema` as types, so that walking a value does not read the
+//! schema's JSON.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use super::cel::Rule;
 use super::formats::Format;
 use super::pattern;
 
-/// How deep a schema may nest; deeper ones are refused, because every walk recurses as deep as the schema.
+/// Maximum depth of a schema; deeper ones are refused, because every walk recurses as deep as the schema.
 pub const MAX_DEPTH: usize = 128;
 
 /// `x-kubernetes-list-type`.
@@ -20,7 +21,7 @@ pub enum ListType {
     Atomic,
     /// The items are unique scalars.
     Set,
-    /// The items are objects, told apart by the keys.
+    /// The items are objects, identified by the keys.
     Map,
 }
 
@@ -33,7 +34,7 @@ pub enum Additional {
     Any(bool),
 }
 
-/// A pattern as written and as compiled; `None` when this engine cannot compile it.
+/// A pattern as written and as compiled; `None` if this engine cannot compile it.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     /// The text, as messages quote it.
@@ -49,7 +50,7 @@ pub struct Pattern {
     reason = "they are the keywords of the schema language"
 )]
 pub struct Node {
-    /// `type`, or `integer` and `string` for `x-kubernetes-int-or-string`; empty when anything goes.
+    /// `type`, or `integer` and `string` for `x-kubernetes-int-or-string`; empty if any type is allowed.
     pub types: Vec<String>,
     /// `nullable`.
     pub nullable: bool,
@@ -61,7 +62,7 @@ pub struct Node {
     pub embedded: bool,
     /// `format` as written.
     pub format_name: String,
-    /// The check behind `format`, when it is one for strings.
+    /// The check for `format`, if it is a format for strings.
     pub format: Option<Format>,
     /// `properties`.
     pub properties: BTreeMap<String, Node>,
@@ -73,7 +74,7 @@ pub struct Node {
     pub default: Option<Value>,
     /// `required`.
     pub required: Vec<String>,
-    /// `enum`; empty when there is none.
+    /// `enum`; empty if there is none.
     pub enumeration: Vec<Value>,
     /// `minimum` and whether it is exclusive.
     pub minimum: Option<(f64, bool)>,
@@ -127,7 +128,8 @@ pub struct Below {
 }
 
 impl Node {
-    /// Compiles a schema; keywords of the wrong JSON type count as absent, as typed decoding has refused them before.
+    /// Compiles a schema. Keywords of the wrong JSON type count as absent, because typed decoding has refused them
+    /// before.
     pub fn build(schema: &Value) -> Self {
         Self::build_at(schema, 0)
     }
@@ -248,7 +250,7 @@ impl Node {
         below
     }
 
-    /// The schema of the values of a map.
+    /// Returns the schema of the values of a map.
     pub fn additional_schema(&self) -> Option<&Self> {
         match &self.additional {
             Some(Additional::Schema(schema)) => Some(schema),

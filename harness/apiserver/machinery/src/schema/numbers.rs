@@ -1,8 +1,8 @@
-//! Numbers as Go's JSON keeps them: a float without a fraction is written as an integer.
+//! Numbers as Go's JSON writes them: a float without a fraction becomes an integer.
 
 use serde_json::{Number, Value};
 
-/// Floats up to which Go writes no exponent.
+/// Limit below which Go writes floats without an exponent.
 const PLAIN: f64 = 1e18;
 
 /// Rewrites whole floats as integers and integers beyond 64 bits signed as floats, everywhere in the value.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// One step from a value to a value inside it.
 #[derive(Debug, Clone, Copy)]
 enum Step<'a> {
-    /// The start of the walk, with what stands before it.
+    /// The start of the walk, with a prefix.
     Root(&'a str),
     /// A declared property.
     Field(&'a str),
@@ -23,7 +23,8 @@ pub struct Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// The start; `prefix` stands before every field name but not inside messages (`status` for the subresource).
+    /// Returns the start; `prefix` is written before every field name but not inside messages (`status` for the
+    /// subresource).
     pub fn root(prefix: &'a str) -> Self {
         Self {
             parent: None,
@@ -55,14 +56,14 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// As the OpenAPI validator writes it: dots everywhere, no prefix: `spec.map.k`.
+    /// Formats the path as the OpenAPI validator does: dots everywhere, no prefix: `spec.map.k`.
     pub fn dotted(&self) -> String {
         let mut out = String::new();
         self.write(&mut out, false);
         out
     }
 
-    /// As the field of an error whose message was made by the OpenAPI validator.
+    /// Formats the path as the field of an error whose message comes from the OpenAPI validator.
     pub fn dotted_field(&self) -> String {
         let mut out = self.prefix().to_owned();
         let rest = self.dotted();
@@ -73,7 +74,7 @@ impl<'a> Path<'a> {
         or_nil(out)
     }
 
-    /// As Kubernetes writes fields: `spec.map[k]`; `<nil>` for the whole object.
+    /// Formats the path as Kubernetes writes fields: `spec.map[k]`; `<nil>` for the whole object.
     pub fn bracketed_field(&self) -> String {
         let mut out = self.prefix().to_owned();
         self.write(&mut out, true);

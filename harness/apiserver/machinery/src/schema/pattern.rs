@@ -1,7 +1,7 @@
 //! Regular expressions as Go's `regexp` reads them, for the `regex` crate.
 //!
-//! Both descend from RE2 and agree on almost everything. What differs is rewritten here: Perl classes are ASCII in
-//! Go, `[` `&` `~` are plain inside a class there, a brace that opens no repetition is plain, `\Q…\E` quotes.
+//! Both descend from RE2 and agree on almost everything. This module rewrites the differences: Perl classes are ASCII
+//! in Go, `[` `&` `~` are plain inside a class there, a brace that opens no repetition is plain, `\Q…\E` quotes.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -11,7 +11,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use regex::{Regex, RegexBuilder};
 
-/// How large a compiled expression may get, in bytes.
+/// Maximum size of a compiled expression in bytes.
 const SIZE_LIMIT: usize = 4 << 20;
 /// Maximum length of a pattern in bytes; Kubernetes has no limit but the size of a request.
 const LENGTH_LIMIT: usize = 64 << 10;
@@ -19,8 +19,8 @@ const LENGTH_LIMIT: usize = 64 << 10;
 /// Maximum number of remembered patterns, and maximum length of each.
 const REMEMBERED: (usize, usize) = (200, 256);
 
-/// Compiles a pattern written for Go. Definitions have the same few patterns again and again, and so do servers in one
-/// process: those that were compiled last are remembered.
+/// Compiles a pattern written for Go. Definitions and the servers of one process use the same few patterns again and
+/// again, so the patterns compiled last are remembered.
 pub fn compile(source: &str) -> Result<Regex, String> {
     static KNOWN: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Mutex::default);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ fn build(source: &str) -> Result<Regex, String> {
         .map_err(|_| reason(source))
 }
 
-/// The words of Go's parser for the commonest mistakes.
+/// Returns the message of Go's parser for the most common mistakes.
 fn reason(source: &str) -> String {
     let mut open = 0_i64;
     let mut class: Option<usize> = None;

@@ -1,4 +1,4 @@
-//! Pruning: fields that the schema does not know are removed, and named for warnings.
+//! Pruning: removes fields that the schema does not know, and names them for warnings.
 
 use serde_json::{Map, Value};
 
@@ -27,7 +27,8 @@ pub const OBJECT_META_FIELDS: [&str; 15] = [
     "managedFields",
 ];
 
-/// Removes what `node` does not know and returns the removed paths, sorted; those in embedded metadata come last.
+/// Removes fields that `node` does not know and returns the removed paths, sorted; those in embedded metadata come
+/// last.
 pub fn prune(node: &Node, object: &mut Value) -> Vec<String> {
     let mut removed = Vec::new();
     if let Value::Object(map) = object {
@@ -43,7 +44,7 @@ pub fn prune(node: &Node, object: &mut Value) -> Vec<String> {
     removed
 }
 
-/// Removes what `node` does not know from a value that is not a whole object.
+/// Removes fields that `node` does not know from a value that is not a whole object.
 pub(super) fn prune_inside(node: &Node, value: &mut Value) {
     prune_value(Some(node), value, &Path::root(""), &mut Vec::new());
 }

@@ -1,4 +1,4 @@
-//! Does a value fit its type? In the words of the structured merge library.
+//! Type checks of values, in the words of the structured merge library.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

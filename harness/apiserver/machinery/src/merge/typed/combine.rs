@@ -1,4 +1,4 @@
-//! The live value with an applied one merged in.
+//! Merging of an applied value into the live one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,14 +8,14 @@ use super::{ListKind, NodeId, Shape, TypeModel, is_vacant, item_element, member}
 use crate::merge::set::Element;
 use crate::merge::types::MapNode;
 
-/// Merges an applied value into the live one: what is applied wins, what is not stays.
+/// Merges an applied value into the live one: applied values win, all others stay.
 pub fn combine(model: &TypeModel, live: &Value, applied: &Value) -> Value {
     values(model, model.root, Some(live), Some(applied)).unwrap_or(Value::Null)
 }
 
 fn values(model: &TypeModel, id: NodeId, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
     let winner = applied.or(live)?;
-    // Where types are deduced, a value of another type has nothing to merge with.
+    // With deduced types, a value of another type has no counterpart to merge with.
     let live = live.filter(|live| live.is_null() || winner.is_null() || alike(live, winner));
     let shape = Shape::of(model, id, winner);
     if shape.is_atomic() || (is_vacant(live) && is_vacant(applied)) {
@@ -65,7 +65,8 @@ fn maps(
     out
 }
 
-/// The two lists in the order that keeps both orders as far as they agree; where they do not, the applied one wins.
+/// Merges two lists so that both orders are kept as far as they agree; where they disagree, the order of the applied
+/// list wins.
 fn lists(model: &TypeModel, items: NodeId, kind: &ListKind, live: &[Value], applied: &[Value]) -> Vec<Value> {
     let known = |list: &'_ [Value]| -> Vec<(Element, usize)> {
         let with_index = list.iter().enumerate();

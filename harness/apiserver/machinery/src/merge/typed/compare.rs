@@ -20,7 +20,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Leaves out the fields in `ignored` and what is below them.
+    /// Removes the fields in `ignored` and all fields below them.
     pub(crate) fn without(self, ignored: &Set) -> Self {
         if ignored.is_empty() {
             return self;
@@ -79,12 +79,12 @@ fn leaf(old: Option<&Value>, new: Option<&Value>) -> Itself {
     }
 }
 
-/// Compares what is below; the answer is about the values themselves.
+/// Compares the values below, and returns the difference of the values themselves.
 fn values(model: &TypeModel, id: NodeId, old: Option<&Value>, new: Option<&Value>, out: &mut Comparison) -> Itself {
     let shapes = [old, new].map(|value| value.map(|value| Shape::of(model, id, value)));
     let whole = match shapes {
         [Some(before), Some(after)] if !before.same(after) => {
-            // Deduced types that differ: all of the old goes, all of the new comes.
+            // If deduced types differ, all of the old value is removed and all of the new one added.
             below(model, before, old, None, out);
             below(model, after, None, new, out);
             return leaf(old, new);
@@ -127,7 +127,7 @@ fn maps(
     out: &mut Comparison,
 ) {
     let mut one = |name: &str, old: Option<&Value>, new: Option<&Value>| {
-        // Most members are as they were; to find that out is cheaper than to go through them.
+        // Most members are unchanged; comparing them first is cheaper than walking them.
         if old == new {
             return;
         }
@@ -138,7 +138,7 @@ fn maps(
             out.put(&field(name), inner, itself);
         }
     };
-    // Both are sorted; so is what comes of them.
+    // Both are sorted, so the result is, too.
     let mut after = new.into_iter().flatten().peekable();
     for (name, before) in old.into_iter().flatten() {
         while let Some((added, value)) = after.next_if(|(each, _)| *each < name) {

@@ -1,4 +1,4 @@
-//! The set of fields that a value has.
+//! The set of fields in a value.
 
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ fn collect(model: &TypeModel, id: NodeId, value: &Value, below: &mut Set) -> boo
     }
 }
 
-/// The set with every field of a struct a member that has a member below.
+/// Returns the set with every struct field added that has a member below.
 pub fn with_named_fields(model: &TypeModel, set: &Set) -> Set {
     named(model, model.root, set)
 }

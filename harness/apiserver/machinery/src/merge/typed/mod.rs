@@ -1,5 +1,5 @@
-//! The operations of structured merge on a value and its type: [`check`] against the type, its set of fields ([`fields_of`]),
-//! [`compare`] of two values, [`combine`] of a live and an applied one, [`remove`] of fields.
+//! The operations of structured merge on a value and its type: [`check`] against the type, the set of its fields
+//! ([`fields_of`]), [`compare`] for two values, [`combine`] for a live and an applied value, [`remove`] for fields.
 //!
 //! Values come from parsers that bound their depth, so recursion is bounded as well.
 
@@ -28,7 +28,7 @@ enum Shape<'m> {
         items: NodeId,
         kind: &'m ListKind,
     },
-    /// A map with its type, or one without.
+    /// A map with its type, or a map without a type.
     Map(Option<&'m MapNode>),
 }
 
@@ -66,7 +66,7 @@ impl<'m> Shape<'m> {
     }
 }
 
-/// The type of a member of a map; members of maps without a type have none either.
+/// Returns the type of a member of a map; members of untyped maps are untyped.
 fn member(map: Option<&MapNode>, name: &str) -> NodeId {
     map.map_or(UNTYPED, |map| map.member(name).unwrap_or(UNTYPED))
 }

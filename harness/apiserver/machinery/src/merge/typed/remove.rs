@@ -1,11 +1,11 @@
-//! A value without some of its fields.
+//! Removal of fields from a value.
 
 use serde_json::{Map, Value};
 
 use super::{NodeId, Shape, TypeModel, item_element, member};
 use crate::merge::set::{Set, field};
 
-/// Removes the members of the set and what is below them. What is left empty by that stays, and is empty.
+/// Removes the members of the set and all fields below them. A value that becomes empty stays.
 pub fn remove(model: &TypeModel, value: &Value, set: &Set) -> Value {
     if set.is_empty() {
         return value.clone();

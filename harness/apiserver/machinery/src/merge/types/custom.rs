@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use super::{Field, Key, ListKind, ListNode, MapNode, Node, NodeId, Scalar, TypeModel, UNTYPED};
 
-/// Deepest schema that is followed; below, types are deduced.
+/// Maximum depth of a schema; types below are deduced.
 const MAX_DEPTH: usize = 200;
 
-/// The model of a version of a custom resource. `status` says whether it has that subresource; the metadata of its
-/// objects is that of the objects of another model.
+/// Returns the model of a version of a custom resource. `status` says whether it has that subresource; the types of the
+/// metadata come from `with_metadata`.
 pub fn custom(open_api_v3: &Value, status: bool, with_metadata: Option<&TypeModel>) -> Arc<TypeModel> {
     let mut builder = Builder {
         nodes: vec![Node::Untyped],
@@ -116,7 +116,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Takes over the metadata of the built-in kinds.
+    /// Copies the metadata of the built-in kinds.
     fn graft_metadata(&mut self) -> NodeId {
         if let Some(id) = self.metadata {
             return id;
@@ -163,7 +163,7 @@ impl Builder<'_> {
     }
 }
 
-/// The keys of a list of type map, with the defaults that the items' schema has.
+/// Returns the keys of a list of type map, with the defaults from the schema of the items.
 fn keys(schema: &Value, items: Option<&Value>) -> Vec<Key> {
     let names = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
     names

@@ -34,7 +34,7 @@ pub struct TypeModel {
 /// The origin of a model and the settings that depend on it.
 #[derive(Debug, Clone, Copy)]
 enum Origin {
-    /// A built-in kind: objects are as if they had been Go structs.
+    /// A built-in kind: objects behave as Go structs.
     Builtin {
         ignored: &'static [Path],
         ignored_by_status: &'static [Path],
@@ -43,13 +43,13 @@ enum Origin {
     Custom { status: bool },
 }
 
-/// The names of the fields on the way to one.
+/// The names of the fields on the path to a field.
 pub type Path = &'static [&'static str];
 
 /// The parts of a built-in kind's model that its types do not contain.
 #[derive(Debug)]
 pub struct Builtin {
-    /// The object as it is before anything was set: the structs that Go always writes.
+    /// The object before any field is set: the structs that Go always writes.
     pub skeleton: Value,
     /// Fields that a write of the object itself cannot change.
     pub ignored: &'static [Path],
@@ -60,7 +60,7 @@ pub struct Builtin {
 /// A type.
 #[derive(Debug)]
 pub enum Node {
-    /// No schema: scalars, lists (atomic) and maps (of the same) as they come.
+    /// No schema: scalars, atomic lists, and maps of untyped values.
     Untyped,
     /// A value without members.
     Scalar(Scalar),
@@ -70,10 +70,10 @@ pub enum Node {
     Map(MapNode),
 }
 
-/// The types of scalars. Go's decoder needs more than the schema tells.
+/// The types of scalars. Go's decoder distinguishes more types than the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scalar {
-    /// Any scalar: int-or-string and what says no type.
+    /// Any scalar: int-or-string, and values without a type.
     Any,
     /// `IntOrString` of the built-in kinds.
     IntOrString,
@@ -102,34 +102,34 @@ pub enum Scalar {
 pub struct ListNode {
     /// The type of its items.
     pub items: NodeId,
-    /// How it is merged.
+    /// The way in which the list is merged.
     pub kind: ListKind,
 }
 
-/// How a list is merged.
+/// The way in which a list is merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListKind {
     /// As a whole.
     Atomic,
     /// Item by item; items are scalars and occur once.
     Set,
-    /// Item by item; items are known by the values of these keys.
+    /// Item by item; the values of these keys identify an item.
     Map(Vec<Key>),
 }
 
-/// A key of the items of a list, and its value where an item leaves it out.
+/// A key of the items of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     /// The field of an item.
     pub name: Box<str>,
-    /// Its value where an item leaves it out.
+    /// Its value if an item leaves it out.
     pub default: Option<Value>,
 }
 
 /// A map or struct.
 #[derive(Debug, Default)]
 pub struct MapNode {
-    /// The definition it comes from: `io.k8s.api.core.v1.PodSpec`; empty for maps and schemas of custom resources.
+    /// The name of its definition: `io.k8s.api.core.v1.PodSpec`; empty for maps and for schemas of custom resources.
     pub name: Box<str>,
     /// The fields of a struct by their names in JSON.
     pub fields: BTreeMap<Box<str>, Field>,
@@ -146,7 +146,7 @@ pub struct MapNode {
 pub struct Field {
     /// Its type.
     pub node: NodeId,
-    /// How strategic patches merge it.
+    /// The treatment of the field in strategic patches.
     pub patch: Patch,
 }
 
@@ -155,9 +155,9 @@ pub struct Field {
 pub struct Patch {
     /// `merge`: items of the list are merged, not replaced.
     pub merge: bool,
-    /// `replace`: a patch of the struct is all of the new one.
+    /// `replace`: a patch of the struct replaces it as a whole.
     pub replace: bool,
-    /// `retainKeys`: a patch may say which members stay.
+    /// `retainKeys`: a patch may name the members that stay.
     pub retain_keys: bool,
     /// The field that identifies an item; empty for lists of scalars.
     pub key: &'static str,
@@ -209,7 +209,8 @@ impl TypeModel {
         &self.skeleton
     }
 
-    /// The fields that a write to this subresource (empty: to the object itself) cannot change, and so never owns.
+    /// Returns the fields that a write to this subresource (empty: to the object itself) cannot change and therefore
+    /// never owns.
     pub fn ignored(&self, subresource: &str) -> Set {
         let paths: &[Path] = match (self.origin, subresource) {
             (Origin::Custom { status: true }, "") => &[&["status"]],
@@ -227,7 +228,7 @@ impl TypeModel {
 }
 
 impl TypeModel {
-    /// The fields of an object but one.
+    /// Returns all fields of an object except one.
     fn all_but(&self, kept: &str) -> Set {
         let mut set = Set::default();
         if let Node::Map(root) = self.node(self.root) {
@@ -242,7 +243,7 @@ impl TypeModel {
 }
 
 impl Field {
-    /// A field without anything special.
+    /// Returns a field without patch strategy.
     pub fn plain(node: NodeId) -> Self {
         let patch = Patch::default();
         Self { node, patch }
@@ -250,7 +251,7 @@ impl Field {
 }
 
 impl MapNode {
-    /// The type of a member; `None` if there can be no such member.
+    /// Returns the type of a member, or `None` if the map cannot have it.
     pub fn member(&self, name: &str) -> Option<NodeId> {
         self.fields.get(name).map(|field| field.node).or(self.others)
     }

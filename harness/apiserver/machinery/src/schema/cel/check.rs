@@ -11,20 +11,21 @@ use super::names::{GLOBAL_FUNCTIONS, GLOBALS, is_member_function};
 /// The type of an expression, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Type {
-    /// Not known before evaluation.
+    /// Unknown before evaluation.
     Dyn,
     /// A scalar or opaque type, by name.
     Plain(&'static str),
-    /// A list of such items.
+    /// A list of items of this type.
     List(Box<Type>),
-    /// A map with such values.
+    /// A map with values of this type.
     Map(Box<Type>),
-    /// An object: the fields that it has.
+    /// An object with these fields.
     Object(Vec<(String, Type)>),
 }
 
 impl Type {
-    /// The type that a schema gives its values; at the root of a resource with the fields that every object has.
+    /// Returns the type that a schema gives its values; at the root of a resource, with the fields that every object
+    /// has.
     pub fn of_node(node: &Node, is_root: bool) -> Self {
         match node.types.as_slice() {
             [only] => match only.as_str() {
@@ -95,10 +96,10 @@ impl Type {
 /// An error in an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// In the words of the compiler of CEL.
+    /// An error in the words of the CEL compiler.
     #[error("compilation failed: {0}")]
     Compilation(String),
-    /// It gives something else.
+    /// The expression has another result type.
     #[error("cel expression must evaluate to a {}", expected.join(" or "))]
     OtherType {
         /// The accepted result types.
@@ -108,8 +109,10 @@ pub enum Problem {
     },
 }
 
-/// Checks an expression that may use these variables and must give one of these types; any, if there are none.
+/// Checks an expression that may use these variables and must have one of these result types; any type if the list is
+/// empty.
 ///
+/// # Errors
 /// Returns the first [`Problem`] of the expression.
 pub fn check(program: &Program, variables: &[(&str, Type)], expected: &'static [&'static str]) -> Result<(), Problem> {
     let mut checker = Checker {
@@ -152,7 +155,7 @@ impl Names<'_> {
 
 struct Checker<'p> {
     program: &'p Program,
-    /// With where they are.
+    /// Errors with their positions.
     errors: Vec<(u32, String)>,
 }
 
@@ -224,7 +227,7 @@ impl Checker<'_> {
         if select.test { Type::Plain("bool") } else { found }
     }
 
-    /// Looks into `optMap` and `optFlatMap`, which declare a name; whether it is one of them in full.
+    /// Checks `optMap` and `optFlatMap`, which declare a name; returns `false` if the call does not have their form.
     fn infer_optional_map(&mut self, call: &CallExpr, names: &Names<'_>) -> bool {
         let ([variable, body], Some(target)) = (call.args.as_slice(), &call.target) else {
             return false;
@@ -309,7 +312,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports an expression of another type than the one that is expected of it.
+    /// Reports an expression whose type differs from the expected one.
     fn expect(&mut self, id: u64, expected: &Type, found: &Type) {
         if let (Type::Plain(wanted), false) = (expected, found.is_open() || found == expected) {
             let found = found.name();
@@ -317,7 +320,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The items of a list are all of the type of the first one.
+    /// Checks that all items of a list have the type of the first one.
     fn expect_one_type(&mut self, elements: &[IdedExpr], kinds: &[Type]) {
         if let Some(first) = kinds.iter().find(|kind| !kind.is_open()) {
             for (element, kind) in elements.iter().zip(kinds) {

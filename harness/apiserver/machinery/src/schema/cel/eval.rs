@@ -1,4 +1,4 @@
-//! Evaluation of expressions, with a budget: every step costs, and an expression that costs too much is stopped.
+//! Evaluation of expressions with a budget: every step costs, and an expression that costs too much is stopped.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use super::library;
 use super::scope::{Scope, identifier, namespaced};
 use super::value::{List, MapVal, Text, Val};
 
-/// How deep expressions and values may nest while they are evaluated.
+/// Maximum depth of expressions and values during evaluation.
 const MAX_DEPTH: u32 = 200;
 
 /// Reason for which an expression has no value.
@@ -17,27 +17,27 @@ pub enum CelError {
     /// The expression failed, in the words of CEL.
     #[error("{0}")]
     Eval(String),
-    /// The expression was stopped.
+    /// The expression cost too much and was stopped.
     #[error("operation cancelled: actual cost limit exceeded")]
     Cost,
 }
 
 impl CelError {
-    /// No function takes arguments of these types.
+    /// Returns the error for arguments that no function accepts.
     pub fn no_overload() -> Self {
         Self::Eval("no such overload".to_owned())
     }
 
-    /// A member that is not there.
+    /// Returns the error for a missing member.
     pub fn no_key(key: &str) -> Self {
         Self::Eval(format!("no such key: {key}"))
     }
 }
 
-/// The value of an expression or why it has none.
+/// The value of an expression, or the error.
 pub type Outcome<'a> = Result<Val<'a>, CelError>;
 
-/// One evaluation and what it has cost.
+/// One evaluation and its cost so far.
 #[derive(Debug)]
 pub struct Evaluator {
     cost: u64,
@@ -46,7 +46,7 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// An evaluation that may cost at most `limit`.
+    /// Returns an evaluation that may cost at most `limit`.
     pub fn new(limit: u64) -> Self {
         Self {
             cost: 0,
@@ -172,7 +172,7 @@ impl Evaluator {
         }
     }
 
-    /// `&&` and `||`: one side can decide although the other fails.
+    /// Evaluates `&&` and `||`: one side can decide even if the other fails.
     fn logical<'a>(
         &mut self,
         left: &'a IdedExpr,
@@ -233,7 +233,7 @@ impl Evaluator {
                 self.append(step, &mut accumulator, &scope.inner(&bound))?;
                 continue;
             }
-            // A failed accumulator is kept: a later item may decide all the same.
+            // A failed accumulator is kept: a later item may still decide.
             let failed = match accumulator {
                 Ok(value) => {
                     bound[1].1 = value;
@@ -258,7 +258,7 @@ impl Evaluator {
         self.eval(&expr.result, &scope.inner(&bound))
     }
 
-    /// A step of `all` or `exists` after an item that failed: the item at hand may decide.
+    /// Evaluates a step of `all` or `exists` after an item that failed: the current item may decide.
     fn step_after_failure<'a>(
         &mut self,
         expr: &'a ComprehensionExpr,
@@ -283,7 +283,7 @@ impl Evaluator {
         }
     }
 
-    /// A step of `map` or `filter`, without copying what is there.
+    /// Evaluates a step of `map` or `filter` without copying the items so far.
     fn append<'a>(
         &mut self,
         step: Appended<'a>,
@@ -348,7 +348,7 @@ fn literal_value(literal: &LiteralValue) -> Val<'_> {
     }
 }
 
-/// A member of an object, or with `test` whether it is there.
+/// Returns a member of an object; with `test`, whether the member exists.
 pub fn member<'a>(operand: &Val<'a>, field: &str, test: bool) -> Outcome<'a> {
     match operand {
         Val::Map(map) => {
@@ -370,7 +370,7 @@ pub fn member<'a>(operand: &Val<'a>, field: &str, test: bool) -> Outcome<'a> {
                 (false, _) => Ok(Val::Optional(None)),
             }
         }
-        // Nothing has no members, and is no reason to fail.
+        // Null has no members, and testing for one does not fail.
         Val::Null if test => Ok(Val::Bool(false)),
         Val::Optional(None) => Ok(if test { Val::Bool(false) } else { Val::Optional(None) }),
         _ => Err(CelError::no_overload()),

@@ -1,9 +1,9 @@
 //! CEL: the rules of schemas (`x-kubernetes-validations`), and expressions of admission.
 //!
-//! The `cel` crate parses; evaluation is here, because it must look at JSON where it lies, know schemas, offer the
-//! functions of Kubernetes and stop what costs too much. Read `value`, `eval`, `ops`, `library`, then `rules` (what
-//! a schema does with it) and `check` (what is refused before anything is evaluated;
-//! `names` are those that it knows).
+//! The `cel` crate parses. This module evaluates, because evaluation must read JSON without copying it, know schemas,
+//! offer the functions of Kubernetes and stop expressions that cost too much. Read `value`, `eval`, `ops`, `library`,
+//! then `rules` (evaluates the rules of a schema) and `check` (refuses expressions before evaluation; `names` lists the
+//! known names).
 
 pub mod check;
 pub mod eval;
@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 
 use crate::meta;
 
-/// How deep expressions may nest.
+/// Maximum nesting of expressions.
 const MAX_NESTING: u16 = 24;
 /// Maximum number of consecutive signs.
 const MAX_SIGNS: u16 = 16;
@@ -45,7 +45,7 @@ struct Parsed {
 }
 
 impl Program {
-    /// Parses an expression; the error is worded as CEL words it, with the place.
+    /// Parses an expression; the error has the words of CEL and the position.
     pub fn parse(source: &str) -> Result<Self, String> {
         if source.len() > MAX_LENGTH {
             return Err(format!(
@@ -79,7 +79,7 @@ impl Program {
         &self.inner.expr
     }
 
-    /// An error at a part of the expression, as CEL words it.
+    /// Returns the error at a part of the expression, in the words of CEL.
     pub fn error_at(&self, id: u64, message: &str) -> String {
         let text = &self.inner.source.source;
         let offset = self.offset_of(id) as usize;
@@ -191,7 +191,7 @@ fn mentions(expr: &IdedExpr, variable: &str) -> bool {
     found
 }
 
-/// Looks at an expression and all of its parts.
+/// Visits an expression and all of its parts.
 pub fn visit<'e>(expr: &'e IdedExpr, look: &mut impl FnMut(&'e IdedExpr)) {
     look(expr);
     for part in parts(expr) {
@@ -249,7 +249,7 @@ pub enum Reason {
 pub struct Rule {
     /// The expression as written.
     pub source: String,
-    /// The expression, or why it does not compile.
+    /// The expression, or its compile error.
     pub program: Result<Program, String>,
     /// `true` if the rule uses the old value.
     pub uses_old: bool,
@@ -257,16 +257,16 @@ pub struct Rule {
     pub optional_old: bool,
     /// `message`
     pub message: String,
-    /// `messageExpression`, if it is there and compiles.
+    /// `messageExpression`, if it is set and compiles.
     pub message_program: Option<Program>,
     /// `reason`
     pub reason: Reason,
-    /// `fieldPath`, as it is appended to the path of the value.
+    /// `fieldPath`, in the form in which it is appended to the path of the value.
     pub field_path: String,
 }
 
 impl Rule {
-    /// The rules of one level of a schema.
+    /// Reads the rules of one level of a schema.
     pub fn read_all(schema: &Map<String, Value>) -> Vec<Self> {
         let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
         let whole = || Value::Object(schema.clone());

@@ -1,4 +1,4 @@
-//! The names that no expression has to declare.
+//! The names that an expression may use without declaring them.
 
 /// Names of types and of namespaces of functions.
 pub(super) const GLOBALS: [&str; 19] = [
@@ -23,7 +23,7 @@ pub(super) const GLOBALS: [&str; 19] = [
     "@result",
 ];
 
-/// Functions of no object.
+/// Functions that are not called on an object.
 pub(super) const GLOBAL_FUNCTIONS: [&str; 23] = [
     "size",
     "int",
@@ -50,7 +50,7 @@ pub(super) const GLOBAL_FUNCTIONS: [&str; 23] = [
     "isSemver",
 ];
 
-/// Functions of objects, in alphabetical order.
+/// Functions that are called on an object, in alphabetical order.
 const MEMBER_FUNCTIONS: &[&str] = &[
     "add",
     "allowed",

@@ -63,7 +63,7 @@ fn equal_maps(left: &MapVal<'_>, right: &MapVal<'_>) -> bool {
         })
 }
 
-/// The order of two numbers of any kinds.
+/// Returns the order of two numbers of any types.
 #[expect(
     clippy::cast_precision_loss,
     reason = "CEL compares numbers of different kinds as doubles"
@@ -83,7 +83,7 @@ fn numbers(left: &Val<'_>, right: &Val<'_>) -> Option<Ordering> {
     }
 }
 
-/// The order of two values, for `<` and its kin.
+/// Returns the order of two values, for `<` and similar operators.
 pub fn compare(left: &Val<'_>, right: &Val<'_>) -> Result<Option<Ordering>, CelError> {
     Ok(match (left, right) {
         (Val::Bool(a), Val::Bool(b)) => Some(a.cmp(b)),
@@ -154,7 +154,7 @@ pub fn subtract<'a>(left: Val<'a>, right: Val<'a>) -> Result<Val<'a>, CelError> 
     }
 }
 
-/// `*`, `/` and `%`, by their operator.
+/// Evaluates `*`, `/` and `%`, by their operator.
 pub fn multiply<'a>(operator: &str, left: &Val<'a>, right: &Val<'a>) -> Result<Val<'a>, CelError> {
     let zero = || {
         CelError::Eval(

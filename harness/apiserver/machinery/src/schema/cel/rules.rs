@@ -76,7 +76,7 @@ fn evaluate(rule: &Rule, node: &Node, value: &Value, old: Option<&Value>, path: 
     if rule.uses_old && old.is_none() && !rule.optional_old {
         return;
     }
-    // A rule that an object broke before it was there does not lock the object.
+    // A rule that the unchanged value violates does not lock the object.
     let forgiven = unchanged && !rule.uses_old;
     let program = match &rule.program {
         Ok(program) => program,
@@ -134,7 +134,7 @@ fn evaluate(rule: &Rule, node: &Node, value: &Value, old: Option<&Value>, path: 
 }
 
 impl Run<'_> {
-    /// A rule that could not be evaluated; the server names the type in place of the value.
+    /// Reports a rule that could not be evaluated; the server names the type instead of the value.
     fn report(&mut self, path: &Path<'_>, node: &Node, detail: &str) {
         let kind = node
             .types
@@ -147,7 +147,7 @@ impl Run<'_> {
             .push(FieldError::with_value(FieldErrorType::Invalid, field, &value, detail));
     }
 
-    /// A rule that does not hold.
+    /// Reports a rule that does not hold.
     fn failed<'a>(&mut self, rule: &'a Rule, node: &Node, value: &Value, scope: &Scope<'_, 'a>, path: &Path<'_>) {
         let detail = self.message(rule, scope).unwrap_or_else(|| {
             if rule.message.is_empty() {

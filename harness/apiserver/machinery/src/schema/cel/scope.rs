@@ -5,7 +5,7 @@ use ::cel::common::ast::{Expr, IdedExpr};
 use super::eval::{CelError, Outcome};
 use super::value::Val;
 
-/// The variables that an expression sees.
+/// The variables of an expression.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'e, 'a> {
     parent: Option<&'e Scope<'e, 'a>>,
@@ -31,7 +31,7 @@ impl<'e, 'a> Scope<'e, 'a> {
     }
 }
 
-/// The value of a name: a variable's, or a type.
+/// Returns the value of a name: of a variable, or of a type.
 pub(super) fn identifier<'a>(name: &str, scope: &Scope<'_, 'a>) -> Outcome<'a> {
     if let Some(value) = scope.find(name) {
         return Ok(value.clone());
@@ -56,7 +56,7 @@ pub(super) fn identifier<'a>(name: &str, scope: &Scope<'_, 'a>) -> Outcome<'a> {
 /// Namespaces of functions: `sets.contains(a, b)` is not a call on a value `sets`.
 const NAMESPACES: [&str; 6] = ["sets", "optional", "ip", "format", "math", "cel"];
 
-/// The function that a call on a namespace means.
+/// Returns the function that a call on a namespace names.
 pub(super) fn namespaced(target: &IdedExpr, name: &str, scope: &Scope<'_, '_>) -> Option<String> {
     let Expr::Ident(namespace) = &target.expr else {
         return None;

@@ -1,4 +1,4 @@
-//! Values of CEL. JSON is looked at where it lies: lists and maps are references until something changes them.
+//! Values of CEL. JSON is not copied: lists and maps are references until an expression changes them.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use super::super::node::Node;
 use super::library::quantity::Quantity;
 use super::library::url::Url;
 
-/// A text that is borrowed from JSON or from the expression, or that an expression has made.
+/// A text borrowed from JSON or from the expression, or made by an expression.
 #[derive(Debug, Clone)]
 pub enum Text<'a> {
     /// Borrowed.
@@ -33,9 +33,9 @@ impl Text<'_> {
 /// A list.
 #[derive(Debug, Clone)]
 pub enum List<'a> {
-    /// A list in JSON and the schema that it obeys.
+    /// A list in JSON with its schema.
     Json(&'a [Value], Option<&'a Node>),
-    /// A list that an expression has made.
+    /// A list made by an expression.
     Made(Rc<Vec<Val<'a>>>),
 }
 
@@ -68,9 +68,9 @@ impl<'a> List<'a> {
 /// A map or an object.
 #[derive(Debug, Clone)]
 pub enum MapVal<'a> {
-    /// An object in JSON and the schema that it obeys.
+    /// An object in JSON with its schema.
     Json(&'a Map<String, Value>, Option<&'a Node>),
-    /// A map that an expression has made.
+    /// A map made by an expression.
     Made(Rc<Vec<(Val<'a>, Val<'a>)>>),
 }
 
@@ -150,7 +150,7 @@ pub enum Val<'a> {
     Semver(Rc<semver::Version>),
     /// A format to check texts against.
     Format(&'static str),
-    /// The authorizer and what is asked of it; everyone may do everything.
+    /// The authorizer and its queries; every user may do everything.
     Authorizer,
 }
 
@@ -170,7 +170,7 @@ impl<'a> Val<'a> {
         Self::Optional(Some(Rc::new(value)))
     }
 
-    /// The CEL value of JSON, in the type that the schema gives it.
+    /// Returns the CEL value of JSON, in the type that the schema gives it.
     pub fn of_json(value: &'a Value, node: Option<&'a Node>) -> Self {
         match value {
             Value::Null => Self::Null,
@@ -229,7 +229,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// The text, if it is one.
+    /// Returns the text, if the value is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::Str(text) => Some(text.as_str()),

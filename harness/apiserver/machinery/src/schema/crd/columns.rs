@@ -1,4 +1,4 @@
-//! `additionalPrinterColumns`: what a table shows of a custom resource.
+//! `additionalPrinterColumns`: the columns of a custom resource in tables.
 
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// The columns of an entry of `spec.versions`; none means that the server shows the age.
+    /// Returns the columns of an entry of `spec.versions`; without columns, the server shows the age.
     pub fn of_version(version: &Value) -> Vec<Self> {
         let columns = version.get("additionalPrinterColumns").and_then(Value::as_array);
         columns.into_iter().flatten().map(Self::read).collect()
@@ -61,8 +61,8 @@ impl Column {
         }
     }
 
-    /// The cell of an object; dates as they are written, for the caller to turn into ages. Null when there is none
-    /// of the column's type.
+    /// Returns the cell of an object. Dates are returned as written, for the caller to turn into ages. Null if there is
+    /// no value of the column's type.
     pub fn cell(&self, object: &Value) -> Value {
         let Some(path) = &self.path else { return Value::Null };
         let found = path.find(object);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::meta::text;
 
-/// The names that other definitions of the same group hold.
+/// The names that other definitions of the group already use.
 #[derive(Default)]
 struct Taken<'v> {
     resources: BTreeSet<&'v str>,
@@ -26,7 +26,7 @@ impl<'v> Taken<'v> {
     }
 }
 
-/// The status of a definition once names are settled, with `Established` where they are accepted; `None` when
+/// Returns the status of a definition once its names are settled, with `Established` if they are accepted; `None` if
 /// nothing changes. `others` are all other definitions; `now` is the time of transitions (RFC 3339, seconds).
 pub fn names_conditions<'v>(crd: &Value, others: impl Iterator<Item = &'v Value>, now: &str) -> Option<Value> {
     let spec = crd.get("spec")?;
@@ -71,7 +71,7 @@ pub fn names_conditions<'v>(crd: &Value, others: impl Iterator<Item = &'v Value>
     (status != before).then_some(status)
 }
 
-/// The names that are accepted now, and the last conflict.
+/// Returns the names that are accepted now, and the last conflict.
 fn settle(requested: &Value, accepted: &Value, taken: &Taken<'_>) -> (Value, Option<(&'static str, String)>) {
     let mut names = accepted.as_object().cloned().unwrap_or_default();
     let mut conflict = None;
@@ -140,7 +140,7 @@ pub fn condition(status: &Value, kind: &str) -> Option<bool> {
     Some(text(condition, "status") == "True")
 }
 
-/// Sets a condition; the time changes with the status alone.
+/// Sets a condition; its time changes only when its status changes.
 pub fn set_condition(status: &mut Value, kind: &str, holds: bool, reason: &str, message: &str, now: &str) {
     let Some(map) = status.as_object_mut() else { return };
     let conditions = map.entry("conditions").or_insert(Value::Null);

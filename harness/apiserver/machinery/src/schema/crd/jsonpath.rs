@@ -39,12 +39,12 @@ pub struct JsonPath {
 }
 
 impl JsonPath {
-    /// Parses a path that starts with a dot; the error says where it stopped.
+    /// Parses a path that starts with a dot; the error names the position.
     pub fn parse(text: &str) -> Result<Self, String> {
         Ok(Self { steps: steps(text)? })
     }
 
-    /// The values at the path; none when something on the way is missing.
+    /// Returns the values at the path; none if a part of the path is missing.
     pub fn find<'v>(&self, object: &'v Value) -> Vec<&'v Value> {
         follow(&self.steps, object)
     }
@@ -81,7 +81,7 @@ fn steps(text: &str) -> Result<Vec<Step>, String> {
     Ok(found)
 }
 
-/// A name up to the next dot or bracket; a backslash takes the letter after it as it is.
+/// Reads a name up to the next dot or bracket; a backslash escapes the character after it.
 fn name(text: &str) -> (String, &str) {
     let mut name = String::new();
     let mut letters = text.char_indices();
@@ -236,7 +236,7 @@ fn holds(left: &Value, operator: Operator, right: &Value) -> bool {
     }
 }
 
-/// A value as a column of type string prints it: text plain, lists and objects as JSON.
+/// Formats a value for a column of type string: text plain, lists and objects as JSON.
 pub fn printed(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => value.to_string(),

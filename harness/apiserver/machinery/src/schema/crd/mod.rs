@@ -26,7 +26,7 @@ pub use versions::{deprecation_warning, set_version};
 /// The finalizer that keeps a definition until its objects are gone.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Fills in what a definition may leave out: names derived from the kind, no conversion, the port of a webhook.
+/// Sets the defaults of a definition: names derived from the kind, no conversion, the port of a webhook.
 pub fn default(crd: &mut Value) {
     let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
@@ -56,7 +56,7 @@ fn set_if_empty(map: &mut Map<String, Value>, key: &str, value: &str) {
     }
 }
 
-/// The status of a new definition: nothing accepted, the storage version stored.
+/// Sets the status of a new definition: nothing accepted, the storage version stored.
 pub fn prepare_create(crd: &mut Value) {
     let stored = storage_version(crd).map_or(Value::Null, |name| json!([name]));
     let status = json!({"acceptedNames": {"kind": "", "plural": ""}, "conditions": null, "storedVersions": stored});
@@ -65,7 +65,7 @@ pub fn prepare_create(crd: &mut Value) {
     }
 }
 
-/// Keeps the status on a write of the definition, and notes a new storage version in it.
+/// Keeps the status on a write of the definition, and records a new storage version in it.
 pub fn prepare_update(new: &mut Value, old: &Value) {
     let storage = storage_version(new).map(str::to_owned);
     let mut status = old.get("status").cloned().unwrap_or_else(|| json!({}));

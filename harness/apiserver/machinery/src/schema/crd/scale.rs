@@ -19,7 +19,7 @@ pub struct ScalePaths {
 }
 
 impl ScalePaths {
-    /// The paths of a version that has the subresource.
+    /// Reads the paths of a version that has the subresource.
     pub fn of_version(version: &Value) -> Option<Self> {
         let scale = version
             .pointer("/subresources/scale")
@@ -87,7 +87,7 @@ pub fn get<'v>(object: &'v Value, path: &str) -> Option<&'v Value> {
         .try_fold(object, |at, name| at.get(name))
 }
 
-/// Sets the value at a path, making objects on the way; false when something else is in the way.
+/// Sets the value at a path and creates missing objects; returns `false` if a value on the path is not an object.
 pub fn set(object: &mut Value, path: &str, value: Value) -> bool {
     let mut at = object;
     for name in path.trim_start_matches('.').split('.') {

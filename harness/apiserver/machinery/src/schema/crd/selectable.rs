@@ -16,7 +16,7 @@ pub fn fields(version: &Value) -> Vec<String> {
     paths.map(|path| path.trim_start_matches('.').to_owned()).collect()
 }
 
-/// The value by which an object is selected; empty when the field is not set.
+/// Returns the value that selectors match; empty if the field is not set.
 pub fn value(object: &Value, field: &str) -> String {
     let mut at = object;
     for name in field.split('.') {

@@ -1,7 +1,7 @@
 //! Validation of a definition's spec.
 //!
-//! The server keeps what all versions have in common at the top of the spec, so the fields of its errors are
-//! `spec.validation`, `spec.subresources` and so on when all versions agree, else `spec.versions[i].…`.
+//! The server keeps the parts that all versions share at the top of the spec, so the fields of its errors are
+//! `spec.validation`, `spec.subresources` and so on if all versions agree, else `spec.versions[i].…`.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::metadata::names::{dns_1035_in_one, dns_subdomain};
 /// The fields that the server moves to the top of the spec if all versions agree on them.
 const PER_VERSION: [&str; 4] = ["schema", "subresources", "additionalPrinterColumns", "selectableFields"];
 
-/// All errors about `spec`; `is_strict` asks for certificates that can be read.
+/// Returns all errors about `spec`; with `is_strict`, the certificates of a webhook must be readable.
 pub fn check(crd: &Value, is_strict: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let spec = crd.get("spec").unwrap_or(&Value::Null);
@@ -131,7 +131,7 @@ fn check_versions(crd: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// An error about all versions, which quotes them as the server's own type has them, members in its order.
+/// Returns an error about all versions, which quotes them in the form and order of the server's own type.
 fn invalid_versions(all: &[Value], detail: &str) -> FieldError {
     let own = |version: &Value| {
         let mut own = version.clone();
@@ -176,7 +176,7 @@ fn check_deprecation(version: &Value, field: &str, errors: &mut Vec<FieldError>)
     );
 }
 
-/// Names as such, in a spec or as accepted.
+/// Validates names, in a spec or in the accepted names.
 pub(super) fn check_names(names: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for key in ["plural", "singular"] {
@@ -213,7 +213,7 @@ pub(super) fn check_names(names: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Schemas, subresources, columns and selectable fields that all versions share.
+/// Validates the schemas, subresources, columns and selectable fields that all versions share.
 fn check_shared(crd: &Value, errors: &mut Vec<FieldError>) {
     let all = versions(crd);
     let any_status = all
@@ -229,7 +229,7 @@ fn check_shared(crd: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Those that a version does not share with the others.
+/// Validates those that a version does not share with the others.
 fn check_own(all: &[Value], version: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let status = version.pointer("/subresources/status").is_some();
     let schema = version.pointer("/schema/openAPIV3Schema");

@@ -21,7 +21,7 @@ pub fn validate_create(crd: &Value) -> Vec<FieldError> {
 
 /// Validates a changed definition.
 pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    // What is served already must find its webhook, unless it could not before.
+    // A definition that is served must have a readable CA bundle, unless it had none before.
     let is_strict = condition(member(old, "status"), "Established") == Some(true) && conversion::has_sound_bundle(old);
     let mut errors = spec::check(new, is_strict);
     let (new_spec, old_spec) = (member(new, "spec"), member(old, "spec"));

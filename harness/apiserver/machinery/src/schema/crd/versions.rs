@@ -15,7 +15,7 @@ pub fn set_version(object: &mut Value, api_version: &str) {
     }
 }
 
-/// The warning that every answer of a deprecated version carries.
+/// Returns the warning that every answer of a deprecated version carries.
 pub fn deprecation_warning(spec: &Value, version: &Value) -> Option<String> {
     if !is_true(version, "deprecated") {
         return None;
@@ -53,7 +53,7 @@ fn compare(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// Stability, major and minor number.
+/// Returns the stability, the major and the minor number.
 fn rank(name: &str) -> Option<(u8, u64, u64)> {
     let rest = name.strip_prefix('v')?;
     let split = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());

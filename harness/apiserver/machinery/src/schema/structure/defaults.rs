@@ -1,4 +1,4 @@
-//! Defaults must obey the schema that they are for.
+//! Validation of defaults against their own schemas.
 
 use serde_json::Value;
 
@@ -58,14 +58,14 @@ fn check_default(node: &Node, default: &Value, path: &str, errors: &mut Vec<Fiel
             return;
         }
     }
-    // Defaults below fill in what this one leaves out, as they would in an object.
+    // Defaults below fill in the fields that this one leaves out, as they would in an object.
     let mut whole = default.clone();
     defaults::fill(node, &mut whole);
     let root = Path::root(path);
     let mut outcome = Outcome::default();
     validate::check(node, &whole, None, &root, &mut outcome);
     for error in &mut outcome.errors {
-        // Of a default that is a list, the items are named as if they were members.
+        // If a default is a list, its items are named as if they were members.
         if error.field.strip_prefix(path).is_some_and(|rest| rest.starts_with('[')) {
             error.field.insert(path.len(), '.');
         }

@@ -1,7 +1,7 @@
 //! Validation of an `openAPIV3Schema`: the errors when a CRD is written, in the server's words.
 //!
-//! `keywords` refuses what no CRD may say, `structural` what makes a schema not structural, `defaults` checks that
-//! defaults obey their own schema, `rules` looks at `x-kubernetes-validations`.
+//! `keywords` refuses forbidden keywords, `structural` enforces the rules of structural schemas, `defaults` checks that
+//! defaults obey their own schema, `rules` checks `x-kubernetes-validations`.
 
 mod defaults;
 mod keywords;
@@ -14,7 +14,7 @@ use super::memory::Memory;
 use super::node::{MAX_DEPTH, Node};
 use crate::field::{FieldError, FieldErrorType};
 
-/// Everything that is wrong with a schema; `path` is its place in the CRD.
+/// Returns all errors of a schema; `path` is its position in the CRD.
 pub fn check(schema: &Value, path: &str, status_subresource: bool) -> Vec<FieldError> {
     static SOUND: [Memory<()>; 2] = [const { Memory::new() }; 2];
     let sound = &SOUND[usize::from(status_subresource)];
@@ -114,7 +114,7 @@ pub(super) fn forbidden(path: &str, detail: &str) -> FieldError {
     FieldError::without_value(FieldErrorType::Forbidden, path, detail)
 }
 
-/// An error that quotes what the server's own types have.
+/// Returns an error that quotes the value as the server's own types print it.
 pub(super) fn invalid_text(path: &str, quoted: &str, detail: &str) -> FieldError {
     FieldError {
         error_type: FieldErrorType::Invalid,

@@ -19,7 +19,7 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// The errors about the texts of rules alone.
+/// Returns the errors about the texts of rules only.
 pub(super) fn check_texts(schema: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     walk_texts(schema, path, &mut errors);
@@ -93,8 +93,8 @@ fn check_field_path(schema: &Value, path: &str, field: &str, errors: &mut Vec<Fi
     }
 }
 
-/// Follows a path such as `.spec.x` or `.spec['a.b']` through a schema: the path as errors write it, and the schema
-/// that it ends in.
+/// Follows a path such as `.spec.x` or `.spec['a.b']` through a schema; returns the path as errors write it, and the
+/// schema at its end.
 pub(crate) fn resolve_field_path<'s>(
     schema: &'s Value,
     path: &str,
@@ -176,7 +176,7 @@ fn next_name(rest: &str, brackets: bool) -> Result<(String, &str), String> {
     Err(end)
 }
 
-/// The errors about the texts of rules, and about expressions that do not compile.
+/// Returns the errors about the texts of rules, and about expressions that do not compile.
 pub fn check(schema: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = check_texts(schema, path);
     if errors.is_empty() {

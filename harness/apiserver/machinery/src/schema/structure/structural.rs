@@ -1,5 +1,5 @@
-//! The rules of structural schemas: every field typed in the core of the schema, nothing but values constrained in
-//! `allOf`, `anyOf`, `oneOf` and `not`, and nothing constrained there that the core does not declare.
+//! The rules of structural schemas: the core of the schema gives every field a type; `allOf`, `anyOf`, `oneOf` and
+//! `not` only constrain values, and only of fields that the core declares.
 
 use serde_json::{Map, Value, json};
 
@@ -118,7 +118,7 @@ fn check_type(schema: &Value, kind: &str, level: Level, path: &str, errors: &mut
     }
 }
 
-/// The two ways in which `anyOf` may repeat the types of an int-or-string.
+/// Returns the two ways in which `anyOf` may repeat the types of an int-or-string.
 fn int_or_string_exceptions(schema: &Value) -> (bool, bool) {
     if !flag(schema, "x-kubernetes-int-or-string") {
         return (false, false);
@@ -175,7 +175,7 @@ fn check_metadata(schema: &Value, level: Level, path: &str, errors: &mut Vec<Fie
     }
 }
 
-/// The value validations of one level.
+/// Checks the value validations of one level.
 fn values(schema: &Value, skip_any_of: bool, skip_first_all_of: bool, path: &str, errors: &mut Vec<FieldError>) {
     if !skip_any_of {
         for (index, child) in list(schema, "anyOf").iter().enumerate() {
@@ -203,7 +203,7 @@ fn values(schema: &Value, skip_any_of: bool, skip_first_all_of: bool, path: &str
     }
 }
 
-/// A schema inside `allOf`, `anyOf`, `oneOf` or `not`: values only.
+/// Checks a schema inside `allOf`, `anyOf`, `oneOf` or `not`: it may only validate values.
 fn nested(schema: &Value, skip_any_of: bool, path: &str, errors: &mut Vec<FieldError>) {
     values(schema, skip_any_of, false, path, errors);
     if let Some(items) = object(schema, "items") {
@@ -263,8 +263,8 @@ fn nested(schema: &Value, skip_any_of: bool, path: &str, errors: &mut Vec<FieldE
     }
 }
 
-/// Whatever a nested schema of the root constrains must be declared by the core. The schemas of fields are not looked
-/// at.
+/// Checks that the core declares every field that a nested schema of the root constrains. Schemas of fields are not
+/// checked.
 fn complete(core: &Value, values: &Value, core_path: &str, path: &str, errors: &mut Vec<FieldError>) {
     for key in ["allOf", "anyOf", "oneOf"] {
         for (index, child) in list(values, key).iter().enumerate() {

@@ -1,6 +1,6 @@
 //! `allOf`, `anyOf`, `oneOf` and `not`.
 //!
-//! When alternatives fail, the errors of the one that came furthest (ran most checks) are shown with the verdict.
+//! If all alternatives fail, the errors of the one that ran the most checks are reported.
 
 use serde_json::Value;
 

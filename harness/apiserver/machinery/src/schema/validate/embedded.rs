@@ -1,4 +1,4 @@
-//! Embedded resources: their `apiVersion`, `kind` and `metadata` must be those of an object.
+//! Embedded resources: their `apiVersion`, `kind` and `metadata` must be valid as those of an object.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::super::path::Path;
 use crate::field::{FieldError, FieldErrorType};
 use crate::metadata::names;
 
-/// Looks at every embedded resource in `value`.
+/// Checks every embedded resource in `value`.
 pub fn check(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if !node.below.embedded {
         return;

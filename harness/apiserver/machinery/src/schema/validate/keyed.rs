@@ -1,4 +1,4 @@
-//! Lists that are sets or maps: no item twice.
+//! Lists that are sets or maps: no item occurs twice.
 
 use serde_json::{Map, Value};
 
@@ -46,14 +46,14 @@ pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, e
     }
 }
 
-/// The later ones of equal values, each once more than it is needed.
+/// Returns the duplicates of equal values, each one once.
 fn repeated<'v>(values: impl Iterator<Item = (usize, &'v Value)>, path: &Path<'_>) -> Vec<FieldError> {
     let mut order: Vec<(usize, String, &Value)> =
         values.map(|(index, value)| (index, value.to_string(), value)).collect();
     order.sort_by(|left, right| left.1.cmp(&right.1).then(left.0.cmp(&right.0)));
     let mut found: Vec<(usize, &Value)> = Vec::new();
     for group in order.chunk_by(|left, right| left.1 == right.1) {
-        // A third one of the same kind is not reported again.
+        // A third item with the same value is not reported again.
         if let Some((index, _, value)) = group.get(1) {
             found.push((*index, value));
         }
@@ -67,7 +67,7 @@ fn repeated<'v>(values: impl Iterator<Item = (usize, &'v Value)>, path: &Path<'_
     found.into_iter().map(finding).collect()
 }
 
-/// The items of a map list that have no keys, being no objects.
+/// Returns errors for items of a map list that are not objects and therefore have no keys.
 fn no_objects(items: &[Value], path: &Path<'_>) -> Vec<FieldError> {
     let others = items.iter().enumerate().filter(|(_, item)| !item.is_object());
     let finding = |(index, item): (usize, &Value)| FieldError {
@@ -81,7 +81,7 @@ fn no_objects(items: &[Value], path: &Path<'_>) -> Vec<FieldError> {
     others.map(finding).collect()
 }
 
-/// The part of an item that tells it apart.
+/// Returns the part of an item that identifies it.
 fn keys_of(node: &Node, item: &Value) -> Value {
     let mut keys = Map::new();
     for key in &node.map_keys {

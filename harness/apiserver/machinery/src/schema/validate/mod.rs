@@ -31,7 +31,7 @@ impl Outcome {
         self.checks += other.checks;
     }
 
-    /// An error at the place itself: `spec.x: Invalid value: 5: spec.x in body …`.
+    /// Adds an error about the value at the path: `spec.x: Invalid value: 5: spec.x in body …`.
     fn invalid(&mut self, path: &Path<'_>, value: &Value, rest: &str) {
         let detail = format!("{} in body {rest}", path.dotted());
         let message = format!("Invalid value: {}: {detail}", quoted_value(value));
@@ -42,7 +42,7 @@ impl Outcome {
         });
     }
 
-    /// An error of the wrong type; `actual` stands for the value.
+    /// Adds an error about a wrong type; `actual` replaces the value.
     fn wrong_type(&mut self, path: &Path<'_>, expected: &str, actual: &str) {
         let actual = go_fmt::quoted(actual);
         let message = format!(
@@ -56,7 +56,7 @@ impl Outcome {
         });
     }
 
-    /// An error that the API server cannot attach to a field.
+    /// Adds an error that the API server cannot attach to a field.
     fn detached(&mut self, message: &str) {
         self.errors.push(FieldError {
             error_type: FieldErrorType::Invalid,
@@ -75,7 +75,7 @@ impl Outcome {
     }
 }
 
-/// Validates `value`; where it equals `old` nothing is looked at, so that tightened schemas do not lock objects.
+/// Validates `value`; skips parts that equal `old`, so that tightened schemas do not lock objects.
 pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Outcome) {
     if old == Some(value) {
         return;
@@ -103,7 +103,7 @@ pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, o
     out.checks += 3;
 }
 
-/// A value as the messages quote it: text quoted, numbers and booleans plain, the rest as JSON.
+/// Formats a value as the messages quote it: text quoted, numbers and booleans plain, the rest as JSON.
 pub(crate) fn quoted_value(value: &Value) -> String {
     match value {
         Value::String(text) => go_fmt::quoted(text),

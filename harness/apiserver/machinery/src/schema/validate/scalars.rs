@@ -41,7 +41,7 @@ pub(super) fn check_number(node: &Node, value: &Value, path: &Path<'_>, out: &mu
     out.checks += 1;
     check_range(node, value, path, out);
     let Some(number) = value.as_f64() else { return };
-    // Whole numbers are compared with what is whole of the bounds.
+    // Whole numbers are compared with the whole part of the bounds.
     let whole = value.is_i64() || value.is_u64();
     let of_bound = |bound: f64| if whole { bound.trunc() } else { bound };
     if let Some(factor) = node.multiple_of {
@@ -69,7 +69,7 @@ pub(super) fn check_number(node: &Node, value: &Value, path: &Path<'_>, out: &mu
     }
 }
 
-/// A bound as a message about a whole or any other number prints it.
+/// Formats a bound as a message about a whole or any other number does.
 fn bound(whole: bool, bound: f64) -> String {
     if whole {
         format!("{}", bound.trunc())

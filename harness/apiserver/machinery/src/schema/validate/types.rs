@@ -1,4 +1,4 @@
-//! `type`, `nullable` and the formats of numbers that stand in for a type.
+//! `type`, `nullable` and the formats of numbers that replace a type.
 
 use serde_json::Value;
 

@@ -155,7 +155,7 @@ fn string<'a>(value: &Val<'a>) -> Option<Outcome<'a>> {
     }))
 }
 
-/// A value as text.
+/// Formats a value as text.
 pub fn display(value: &Val<'_>) -> String {
     match value {
         Val::Null => "null".to_owned(),
@@ -190,7 +190,7 @@ pub fn display(value: &Val<'_>) -> String {
     }
 }
 
-/// A duration as Go writes it: `1h5m`, `1.5s`, `-3ms`.
+/// Parses a duration as Go writes it: `1h5m`, `1.5s`, `-3ms`.
 pub fn duration(text: &str) -> Option<SignedDuration> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -66,12 +66,12 @@ fn operator<'a>(evaluator: &mut Evaluator, name: &str, args: &[Val<'a>]) -> Opti
     })
 }
 
-/// Comparing and joining cost as much as there is.
+/// Charges for comparing and joining: they cost as much as the size of the values.
 fn spend_on(evaluator: &mut Evaluator, left: &Val<'_>, right: &Val<'_>) -> Result<(), CelError> {
     evaluator.spend((size_of(left) + size_of(right)) / 10)
 }
 
-/// How large a value is, at its first level.
+/// Returns the size of a value at its first level.
 fn size_of(value: &Val<'_>) -> u64 {
     let size = match value {
         Val::Str(text) => text.as_str().len(),

@@ -1,11 +1,11 @@
-//! Optional values, and the named formats that answer with one.
+//! Optional values, and the named formats that return one.
 
 use super::super::super::formats::Format;
 use super::super::eval::{CelError, Evaluator, Outcome};
 use super::super::value::Val;
 use crate::metadata::names;
 
-/// The named formats that are checked here, and the format of schemas that they are.
+/// The supported named formats, each with the format of schemas that implements it.
 const FORMATS: [&str; 12] = [
     "dns1123Label",
     "dns1123Subdomain",

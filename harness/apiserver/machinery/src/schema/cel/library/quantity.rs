@@ -16,7 +16,7 @@ pub struct Quantity {
 const NANO: i128 = 1_000_000_000;
 
 impl Quantity {
-    /// Reads a quantity; too large ones are refused.
+    /// Parses a quantity; refuses one that is too large.
     pub fn parse(text: &str) -> Option<Self> {
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
         let end = unsigned
@@ -41,7 +41,7 @@ impl Quantity {
         })
     }
 
-    /// As it was written.
+    /// Returns the quantity as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -38,7 +38,7 @@ fn of_version<'a>(name: &str, args: &[Val<'a>]) -> Option<Val<'a>> {
     })
 }
 
-/// A version with its `v` taken away, zeros before its numbers taken away and missing numbers filled in.
+/// Removes the `v` of a version and zeros before its numbers, and adds missing numbers.
 fn normalize(text: &str) -> String {
     let text = text.trim_start_matches('v');
     let end = text.find(['-', '+']).unwrap_or(text.len());

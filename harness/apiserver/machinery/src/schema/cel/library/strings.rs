@@ -74,7 +74,7 @@ fn split<'a>(text: &str, separator: &str, limit: Option<i64>) -> Vec<Val<'a>> {
     }
 }
 
-/// Functions that count letters.
+/// Evaluates functions that count characters.
 fn indexed<'a>(name: &str, text: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
     let letters = || text.chars().collect::<Vec<char>>();
     let number = |place: usize| match args.get(place) {
@@ -231,7 +231,7 @@ fn item<'a>(values: &List<'a>, index: usize) -> Outcome<'a> {
 }
 
 fn formatted(verb: char, precision: Option<usize>, value: &Val<'_>) -> Result<String, CelError> {
-    // Nobody needs more digits than a float has.
+    // A float has no more digits than that.
     let digits = precision.unwrap_or(6).min(100);
     Ok(match (verb, value) {
         ('s', value) | ('d', value @ (Val::Int(_) | Val::Uint(_))) => display(value),

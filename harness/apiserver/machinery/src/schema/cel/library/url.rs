@@ -8,7 +8,7 @@ use super::super::value::{MapVal, Val};
 /// A URL in its parts.
 #[derive(Debug, Clone, Default)]
 pub struct Url {
-    /// As it was written.
+    /// The URL as it was written.
     pub text: String,
     scheme: String,
     host: String,
@@ -17,7 +17,7 @@ pub struct Url {
 }
 
 impl Url {
-    /// An absolute URL or a path from the root.
+    /// Parses an absolute URL or a path from the root.
     fn parse(text: &str) -> Option<Self> {
         if text.chars().any(|letter| letter.is_ascii_control() || letter == ' ') {
             return None;
