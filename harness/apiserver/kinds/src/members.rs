@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// The object in a member, made if it is not there.
+/// Returns the object in a member; created if it is missing.
 pub(crate) fn object_in<'a>(members: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
     let value = members.entry(key).or_insert_with(|| Value::Object(Map::new()));
     if !value.is_object() {
@@ -11,7 +11,7 @@ pub(crate) fn object_in<'a>(members: &'a mut Map<String, Value>, key: &str) -> O
     value.as_object_mut()
 }
 
-/// Sets a value at a path of keys, making the objects on the way.
+/// Sets a value at a path of keys, and creates the objects on the way.
 pub(crate) fn put(members: &mut Map<String, Value>, path: &[&str], value: Value) {
     match path {
         [] => {}
@@ -33,7 +33,7 @@ pub(crate) fn unset(members: &mut Map<String, Value>, key: &str) {
     }
 }
 
-/// Makes a member what it was.
+/// Restores a member to its old value.
 pub(crate) fn copy(members: &mut Map<String, Value>, before: &Map<String, Value>, key: &str) {
     match before.get(key) {
         Some(value) => members.insert(key.to_owned(), value.clone()),
@@ -41,7 +41,7 @@ pub(crate) fn copy(members: &mut Map<String, Value>, before: &Map<String, Value>
     };
 }
 
-/// Every namespace is labelled with its name, once it has one.
+/// Labels a namespace with its name, once it has one.
 pub fn name_label(members: &mut Map<String, Value>) {
     let name = members
         .get("metadata")

@@ -20,7 +20,7 @@ pub fn quality_of_service(spec: &Value) -> &'static str {
     class(requests, limits, is_complete)
 }
 
-/// How much processor and memory; none is `None`.
+/// Amounts of processor and memory; `None` for nothing.
 type Computed = [Option<i128>; 2];
 
 fn amounts(resources: &Value, kind: &str) -> Computed {

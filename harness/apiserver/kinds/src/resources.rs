@@ -1,6 +1,6 @@
-//! The built-in resources: which there are, what they are called, what can be done with them.
+//! The built-in resources: their names, verbs and subresources.
 //!
-//! A [`Group`] has versions, a [`Version`] has [`Resource`]s; discovery and routing read them. What there is comes from
+//! A [`Group`] has versions, a [`Version`] has [`Resource`]s; discovery and routing read them. The list comes from
 //! Kubernetes' own discovery documents (`generated/resources.txt`).
 
 use std::sync::LazyLock;
@@ -59,17 +59,17 @@ pub struct Resource {
 pub struct Subresource {
     /// `status`.
     pub name: &'static str,
-    /// Group of the kind that it speaks, where it is not that of the resource's own kind: `autoscaling`.
+    /// Group of the subresource's kind: `autoscaling`. See `version` for the default.
     pub group: &'static str,
-    /// Version of that kind; empty where group and version are those of the resource.
+    /// Version of the subresource's kind; empty if group and version are those of the resource.
     pub version: &'static str,
-    /// The kind that it speaks: `Scale`; empty where it is that of the resource.
+    /// The kind of the subresource: `Scale`; empty if it is that of the resource.
     pub kind: &'static str,
     /// The supported verbs, in alphabetical order.
     pub verbs: Vec<&'static str>,
 }
 
-/// The groups in the order of discovery, the core group first.
+/// The groups in the order of discovery, core group first.
 pub static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| read(include_str!("generated/resources.txt")));
 
 /// Resources of Kubernetes that this server does not serve, because it would store their objects without acting on
@@ -118,7 +118,8 @@ fn read(text: &'static str) -> Vec<Group> {
 }
 
 impl Resource {
-    /// `apps/v1 deployments: Deployment deployment namespaced short=deploy category=all create|delete|…, status - get|…`
+    /// Reads `apps/v1 deployments: Deployment deployment namespaced short=deploy category=all create|delete|…, status -
+    /// get|…`.
     fn read(line: Line<'static>) -> Option<Self> {
         let (group, version) = line.name.rsplit_once('/').unwrap_or(("", line.name));
         let mut items = line.items();
@@ -185,7 +186,7 @@ pub fn api_version(group: &str, version: &str) -> String {
 }
 
 impl Subresource {
-    /// `scale autoscaling/v1/Scale get|patch|update`, with `-` for the kind of the resource itself.
+    /// Reads `scale autoscaling/v1/Scale get|patch|update`, with `-` for the kind of the resource itself.
     fn read(text: &'static str) -> Option<Self> {
         let mut parts = text.split(' ');
         let (name, speaks, verbs) = (parts.next()?, parts.next()?, parts.next()?);
@@ -200,7 +201,7 @@ impl Subresource {
         })
     }
 
-    /// Group, version and kind that the subresource speaks.
+    /// Returns group, version and kind of the objects in the subresource.
     pub fn speaks(&self, of: &Resource) -> (&'static str, &'static str, &'static str) {
         let (group, version) = if self.version.is_empty() {
             (of.group, of.version)
@@ -243,7 +244,7 @@ pub fn by_plural(group: &str, version_name: &str, plural: &str) -> Option<&'stat
         .find(|resource| resource.plural == plural)
 }
 
-/// The resource whose objects say this `apiVersion` (split) and `kind`.
+/// Returns the resource whose objects have this `apiVersion` (split) and `kind`.
 pub fn by_kind(group: &str, version_name: &str, kind: &str) -> Option<&'static Resource> {
     version(group, version_name)?
         .resources

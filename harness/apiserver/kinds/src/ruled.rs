@@ -1,9 +1,9 @@
 //! The kinds with hand-written rules, and the file that needs each.
 //!
-//! A built-in kind is data: its types and how they merge (`generated/types.txt`), its row in `generated/resources.txt`, and
-//! the fields whose changes count as a new generation. That is enough to create, apply, patch, watch and delete it.
-//! A [`RuledKind`] has more: defaults, validation, columns. The suite writes these kinds; the table names a file that
-//! needs each. A test fails when that file is gone or no longer mentions the kind.
+//! A built-in kind is data: its types and the merging of their fields (`generated/types.txt`), its row in
+//! `generated/resources.txt`, and the fields whose changes count as a new generation. That is enough to create, apply,
+//! patch, watch and delete it. A [`RuledKind`] has more: defaults, validation, columns. The suite writes these kinds;
+//! the table names a file that needs each. A test fails if that file is gone or no longer mentions the kind.
 
 use crate::resources::Resource;
 
@@ -15,9 +15,9 @@ pub(crate) enum RuledKind {
     ConfigMap,
     CustomResourceDefinition,
     Deployment,
-    /// In the form of the core group.
+    /// The form of the core group.
     Event,
-    /// In the form of `events.k8s.io`.
+    /// The form of `events.k8s.io`.
     NewEvent,
     Job,
     Lease,
@@ -78,14 +78,14 @@ const KINDS: [(RuledKind, &str, &str, &str); 22] = {
 };
 
 impl RuledKind {
-    /// The kind with rules of this group and name, if it has any.
+    /// Returns the kind of this group and name, if it has rules.
     pub(crate) fn find(group: &str, kind: &str) -> Option<Self> {
         let mut kinds = KINDS.iter();
         let found = kinds.find(|(_, of, name, _)| *of == group && *name == kind)?;
         Some(found.0)
     }
 
-    /// The kind with rules of a resource.
+    /// Returns the kind of a resource, if it has rules.
     pub(crate) fn of(resource: &Resource) -> Option<Self> {
         Self::find(resource.group, resource.kind)
     }
@@ -105,7 +105,7 @@ mod tests {
             let text = std::fs::read_to_string(root.join(needed_by));
             let text = text.unwrap_or_else(|error| panic!("{kind}: {needed_by}: {error}"));
             let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
-            // `Events` are Events, too.
+            // The plural `Events` also counts.
             let mentions = words.any(|word| word == kind || word.strip_suffix('s') == Some(kind));
             assert!(mentions, "{needed_by} does not mention {kind}: remove its rules");
         }

@@ -1,4 +1,4 @@
-//! Addresses of Services: one IPv4 address each.
+//! Addresses of Services: one IPv4 address for each Service.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -19,7 +19,7 @@ pub struct Allocations {
 }
 
 impl Allocations {
-    /// Notes the address of a stored Service.
+    /// Records the address of a stored Service.
     pub fn observe(&mut self, service: &Value) {
         let Some(spec) = service.get("spec") else { return };
         let address = spec.get("clusterIP").and_then(Value::as_str);
@@ -27,7 +27,7 @@ impl Allocations {
         self.addresses.extend(address.map(u32::from));
     }
 
-    /// Gives a Service its address, unless it names one itself.
+    /// Assigns an address to a Service, unless it names one itself.
     pub fn allocate(&mut self, service: &mut Value) {
         let seed = seed_of(service);
         let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else {
@@ -54,7 +54,7 @@ impl Allocations {
         spec.entry("ipFamilyPolicy").or_insert_with(|| policy.into());
     }
 
-    /// The first free address from a place that the seed gives; 0 if all are taken.
+    /// Returns the first free address from a start that the seed gives; 0 if all are taken.
     fn pick(&mut self, seed: u32) -> u32 {
         let count = LAST_ADDRESS - FIRST_ADDRESS + 1;
         let mut numbers = (0..count).map(|step| FIRST_ADDRESS + (seed % count + step) % count);
@@ -64,7 +64,7 @@ impl Allocations {
     }
 }
 
-/// Keeps the address where an update leaves it out.
+/// Keeps the address if an update leaves it out.
 pub(super) fn keep_allocated(members: &mut Map<String, Value>, before: &Map<String, Value>) {
     let old = before.get("spec").and_then(Value::as_object);
     let new = members.get_mut("spec").and_then(Value::as_object_mut);
@@ -79,7 +79,7 @@ pub(super) fn keep_allocated(members: &mut Map<String, Value>, before: &Map<Stri
     }
 }
 
-/// Seed from the name of a Service, so that runs repeat.
+/// Returns a seed from the name of a Service, so that runs repeat.
 fn seed_of(service: &Value) -> u32 {
     let text = |pointer: &str| service.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let namespace = text("/metadata/namespace").bytes();

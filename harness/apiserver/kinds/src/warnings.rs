@@ -1,4 +1,4 @@
-//! Warnings about objects that are stored as they are, though their author probably meant something else.
+//! Warnings about objects that are stored as they are, although they probably contain a mistake.
 
 use base64::Engine as _;
 use baton_apimachinery::field::FieldPath;
@@ -10,7 +10,7 @@ use crate::ruled::RuledKind;
 
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// Warning that every answer about a deprecated kind carries.
+/// Returns the warning of a deprecated kind, which every answer about it carries.
 pub fn deprecation(resource: &Resource) -> Option<&'static str> {
     match (resource.group, resource.kind) {
         ("", "Endpoints") => Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
@@ -19,7 +19,7 @@ pub fn deprecation(resource: &Resource) -> Option<&'static str> {
     }
 }
 
-/// Warnings about an object that was written; most only when it is new.
+/// Returns warnings about an object that was written; most only if it is new.
 pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     match RuledKind::of(resource) {
@@ -38,7 +38,7 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
     warnings
 }
 
-/// Warnings about a change: those about a new template of pods.
+/// Returns warnings about a change: those about a new template of pods.
 pub fn change_warnings(resource: &Resource, new: &Value, old: &Value) -> Vec<String> {
     let mut warnings = Vec::new();
     let generation = |object: &Value| object.pointer("/metadata/generation").cloned();
@@ -59,7 +59,7 @@ fn template(object: &Value, warnings: &mut Vec<String>) {
     pod(object.pointer("/spec/template/spec"), &at, warnings);
 }
 
-/// A name that is no DNS label makes a bad hostname.
+/// Warns about a name that is not a DNS label, because it makes a bad hostname.
 fn hostname(object: &Value, used_in: &str, warnings: &mut Vec<String>) {
     let name = object
         .get("metadata")
@@ -108,7 +108,7 @@ fn null_selector(term: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-/// Key and certificate that are no PEM.
+/// Warns about a key or certificate that is not PEM.
 fn certificate(secret: &Value, warnings: &mut Vec<String>) {
     if secret.get("type").and_then(Value::as_str) != Some("kubernetes.io/tls") {
         return;

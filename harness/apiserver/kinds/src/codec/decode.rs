@@ -1,4 +1,4 @@
-//! Reading a JSON value into a type and writing it back, in place.
+//! Reads a JSON value into a type and writes it back, in place.
 
 use baton_apimachinery::quantity::Quantity;
 use baton_apimachinery::{go_base64, go_time};
@@ -8,7 +8,7 @@ use super::table::{Other, Presence, Sort, Struct, TYPES, Type};
 
 const QUANTITY_ERROR: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-/// Deeper than any type but schemas, and than any schema that is accepted.
+/// Maximum depth: deeper than any type except schemas, and deeper than any accepted schema.
 const MAX_DEPTH: usize = 300;
 
 /// The position of the walk, for error messages.
@@ -18,7 +18,7 @@ struct Place {
     path: String,
 }
 
-/// Brings an object into its typed form; the error is that of the API server's decoder.
+/// Converts an object to its typed form; the error has the words of the API server's decoder.
 pub(super) fn object(of: usize, object: &mut Value) -> Result<(), String> {
     let kind = Type {
         own: None,
@@ -27,7 +27,7 @@ pub(super) fn object(of: usize, object: &mut Value) -> Result<(), String> {
     walk(&kind, object, &mut Place::default(), 0)
 }
 
-/// The status of an object that has none yet.
+/// Returns the status of a new object.
 pub(super) fn zero_status(of: usize) -> Option<Value> {
     TYPES
         .get(of)
@@ -55,7 +55,7 @@ fn walk(kind: &Type, value: &mut Value, place: &mut Place, depth: usize) -> Resu
             for each in map.values_mut() {
                 if each.is_null() {
                     *each = match values.sort {
-                        // No bytes come back from the store as an empty text.
+                        // Empty bytes come back from the store as an empty text.
                         Sort::Bytes => Value::from(""),
                         _ => zero(&values.sort),
                     };
@@ -259,7 +259,7 @@ fn replace_quantity(value: &mut Value, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A time as the API server writes it: UTC, whole seconds or microseconds.
+/// Returns a time as the API server writes it: UTC, whole seconds or microseconds.
 fn parse_time(text: &str, micro: bool) -> Result<String, String> {
     let at = go_time::parse(text, micro)?;
     let format = if micro {

@@ -11,17 +11,17 @@ pub struct Facts {
     pub required: bool,
     /// The default value; `{}` for a structure that is always present.
     pub default: Option<Value>,
-    /// The values that it, or each of its items, may have, if they are few.
+    /// The values of an enumeration, for the field or for each of its items.
     pub values: Vec<&'static str>,
-    /// How a list is merged by server-side apply, if that is said.
+    /// The merging of the list in server-side apply, if the documentation states it.
     pub list: Option<List>,
-    /// How a map is merged, whatever holds for its type elsewhere.
+    /// The merging of the map, overriding that of its type.
     pub map: Option<Merging>,
-    /// How strategic merge patches treat it.
+    /// The treatment of the field in strategic merge patches.
     pub patch: Patch,
 }
 
-/// How a list of the built-in types is merged by server-side apply.
+/// The merging of a list in server-side apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum List {
     /// As a whole.
@@ -32,7 +32,7 @@ pub enum List {
     Map(Vec<&'static str>),
 }
 
-/// How a map or a structure is merged by server-side apply.
+/// The merging of a map or a structure in server-side apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Merging {
     /// As a whole.
@@ -69,7 +69,7 @@ fn list(text: &'static str) -> List {
     }
 }
 
-/// `merge,retainKeys:name`: strategies, and the field by which items are known.
+/// Parses `merge,retainKeys:name`: strategies, and the field that identifies an item.
 fn patch(text: &'static str) -> Patch {
     let (strategies, key) = text.split_once(':').unwrap_or((text, ""));
     let has = |strategy: &str| strategies.split(',').any(|each| each == strategy);

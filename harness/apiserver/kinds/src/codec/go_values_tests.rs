@@ -1,4 +1,4 @@
-//! The types that errors quote, held against those that clients write.
+//! Compares the types that errors quote with those that clients write.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use regex::Regex;
 
 use super::table;
 
-/// Types that may be a schema or something else, so that clients write no fields of theirs.
+/// Types that are a schema or an alternative, so that clients never write their fields.
 const ALTERNATIVES: [&str; 3] = [
     "apiextensions.JSONSchemaPropsOrArray",
     "apiextensions.JSONSchemaPropsOrBool",

@@ -1,6 +1,6 @@
-//! The typed form of the built-in kinds: what a JSON body becomes when the API server reads it into its own types and
-//! writes it back. Unknown fields are gone, empty optional fields are left out, a few are always there, quantities and
-//! times have their canonical form, and a value of the wrong type is an error.
+//! The typed form of the built-in kinds: the result of reading a JSON body into the API server's own types and writing
+//! it back. Unknown fields are dropped, empty optional fields are left out, a few fields are always present, quantities
+//! and times have their canonical form, and a value of the wrong type is an error.
 //!
 //! One table (`table`), made of the API's own Go types, describes the types; [`Facts`] are the facts about their fields
 //! in the API's documentation.
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 pub use facts::{Facts, List, Merging};
 use table::{Member, TYPES};
 
-/// Brings an object of a built-in kind into its typed form.
+/// Converts an object of a built-in kind to its typed form.
 ///
 /// # Errors
 /// The decoder's own words, such as `json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of
@@ -26,7 +26,7 @@ pub fn decode(group: &str, version: &str, kind: &str, object: &mut Value) -> Res
     }
 }
 
-/// Brings the metadata of an object into its typed form, as [`decode`] does.
+/// Converts the metadata of an object to its typed form, as [`decode`] does.
 ///
 /// # Errors
 /// Those of [`decode`].
@@ -37,15 +37,15 @@ pub fn decode_metadata(metadata: &mut Value) -> Result<(), String> {
     }
 }
 
-/// An object of a kind in which nothing is set, as it is written; without its type.
+/// Returns an object of a kind without any field set, as it is written; without its type.
 pub(crate) fn empty(group: &str, version: &str, kind: &str) -> Option<Value> {
     let mut object = json!({"metadata": {}});
-    // There is nothing in it that could have the wrong type.
+    // An empty object has no value that could have the wrong type.
     decode::object(TYPES.of_kind(group, version, kind)?, &mut object).ok()?;
     Some(object)
 }
 
-/// The status that a new object of a kind has.
+/// Returns the status of a new object of a kind.
 pub(crate) fn zero_status(group: &str, version: &str, kind: &str) -> Option<Value> {
     decode::zero_status(TYPES.of_kind(group, version, kind)?)
 }
@@ -55,7 +55,7 @@ pub(crate) fn zero_status(group: &str, version: &str, kind: &str) -> Option<Valu
 pub struct Definition(&'static table::Struct);
 
 impl Definition {
-    /// `None` where the served version of the API has no such type.
+    /// Returns `None` if the served version of the API does not have the type.
     pub fn named(name: &str) -> Option<Self> {
         let mut dots = name.rmatch_indices('.').map(|(at, _)| at + 1);
         let full = dots.nth(2).map_or(name, |start| &name[start..]);

@@ -1,6 +1,5 @@
-//! The API's Go types, as `generated/types.txt` tells them in the form of [`baton_apimachinery::generated`]: how the
-//! fields that clients see are called and numbered, what is in them, when they are left out, and what the API's documents
-//! say of them.
+//! The API's Go types, from `generated/types.txt` in the form of [`baton_apimachinery::generated`]: names, numbers and
+//! types of the fields that clients see, the rules for leaving them out, and the facts in the API's documentation.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -22,24 +21,24 @@ pub(crate) struct Types {
 /// A type with fields.
 #[derive(Debug)]
 pub(crate) struct Struct {
-    /// `v1.PodSpec`, as Go calls it.
+    /// The Go name, such as `v1.PodSpec`.
     pub(crate) own: &'static str,
     /// `true` if objects of this type are merged as a whole.
     pub(crate) atomic: bool,
-    /// As they stand in the type.
+    /// The fields in the order of the type.
     pub(crate) fields: Vec<Field>,
-    /// By their names in JSON, with those of the structures whose fields are its own.
+    /// The fields by their names in JSON, with those of embedded structures.
     pub(crate) members: BTreeMap<&'static str, Member>,
     /// The fields that are written even if they are not set.
     pub(super) written_if_missing: Vec<&'static str>,
 }
 
-/// A field as it stands in its type.
+/// A field in the order of its type.
 #[derive(Debug)]
 pub(crate) struct Field {
-    /// In the binary form.
+    /// The number in the binary form.
     pub(crate) number: u64,
-    /// In JSON; `-` for a structure whose fields are those of the one it is in.
+    /// The name in JSON; `-` for an embedded structure.
     pub(crate) name: &'static str,
     /// The type of the field.
     pub(crate) kind: Type,
@@ -47,10 +46,10 @@ pub(crate) struct Field {
     facts: Arc<Facts>,
 }
 
-/// A field as JSON has it.
+/// A field in JSON.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
-    /// The structures that it stands in without being below them: `VolumeSource.`.
+    /// The embedded structures that contain the field: `VolumeSource.`.
     pub(super) within: String,
     pub(super) kind: Type,
     pub(super) presence: Presence,
@@ -65,7 +64,7 @@ pub(super) enum Presence {
     Kept,
     /// An empty value is left out.
     Omitted,
-    /// A missing value is written as the empty one.
+    /// A missing value is written as an empty one.
     Always,
     /// A missing value is written as `null`.
     Null,
@@ -111,16 +110,16 @@ pub(crate) enum Sort {
     MicroTime,
     /// A number or a text.
     IntOrString,
-    /// A type, or something else.
+    /// A type, or an alternative to it.
     Mixed(Box<Type>, Other),
-    /// JSON as it is.
+    /// Any JSON.
     Any,
 }
 
 /// The alternative to a type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Other {
-    /// A list of it.
+    /// A list of the type.
     List,
     /// True or false.
     Boolean,
@@ -143,7 +142,7 @@ impl Types {
         self.by_name.get(name).copied()
     }
 
-    /// A type that [`Types::of_kind`], [`Types::named`] or a field names.
+    /// Returns a type by the index from [`Types::of_kind`], [`Types::named`] or a field.
     pub(crate) fn get(&self, index: usize) -> &Struct {
         &self.structs[index]
     }
@@ -176,7 +175,7 @@ impl Types {
     }
 }
 
-/// The fields of a type by their names, with those of the structures that stand in it.
+/// Returns the fields of a type by their names, with those of embedded structures.
 fn members(structs: &[Struct], index: usize) -> BTreeMap<&'static str, Member> {
     let mut found = BTreeMap::new();
     for field in &structs[index].fields {
@@ -279,14 +278,14 @@ fn presence(of: &str, field: &str, sort: &Sort, marks: &str) -> Presence {
     match sort {
         _ if marks.contains('!') => Presence::Omitted,
         _ if may_be_missing && if_empty => Presence::Kept,
-        // What is missing stays missing, so that it can be refused.
+        // A missing structure stays missing, so that validation can refuse it.
         Sort::Struct(_) if may_be_missing => Presence::Kept,
         _ if may_be_missing => Presence::Null,
         Sort::Struct(_) | Sort::Quantity | Sort::IntOrString => Presence::Always,
         Sort::Mixed(..) | Sort::Any => Presence::Null,
         Sort::Time | Sort::MicroTime => Presence::NullIfEmpty,
         _ if if_empty => Presence::Omitted,
-        // An empty list does not come back from the store.
+        // The store does not return empty lists.
         Sort::List(_) | Sort::Map(_) | Sort::Bytes => Presence::NullIfEmpty,
         Sort::Text | Sort::Int32 | Sort::Int64 | Sort::Number | Sort::Boolean => Presence::Always,
     }

@@ -1,7 +1,7 @@
 //! Default values of the built-in kinds: a small rule language and a table of rules per kind.
 //!
-//! `rules` holds the language, `pods` the rules of pod templates, `workloads` and `others` those of the kinds.
-//! Rules run on objects in their typed form ([`crate::codec`]).
+//! `rules` has the language, `pods` the rules of pod templates, `workloads` and `others` those of the kinds. Rules run
+//! on objects in their typed form ([`crate::codec`]).
 
 mod others;
 mod pods;
@@ -40,7 +40,7 @@ fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
         RuledKind::Service => others::SERVICE,
         RuledKind::StatefulSet => workloads::STATEFUL_SET,
         RuledKind::ValidatingWebhookConfiguration => others::VALIDATING_WEBHOOKS,
-        // The defaults of definitions are in `crd`.
+        // `crd` has the defaults of definitions.
         RuledKind::ClusterRole
         | RuledKind::ConfigMap
         | RuledKind::CustomResourceDefinition

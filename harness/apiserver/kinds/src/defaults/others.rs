@@ -72,7 +72,7 @@ const WEBHOOK: &[Rule] = &[
     In("clientConfig", &[In("service", &[Int("port", 443)])]),
 ];
 
-/// `stringData` is a way to write `data`.
+/// Moves `stringData` into `data`.
 fn string_data(secret: &mut Object) {
     let Some(Value::Object(texts)) = secret.remove("stringData") else {
         return;
@@ -86,7 +86,7 @@ fn string_data(secret: &mut Object) {
     }
 }
 
-/// Coordinated leader election is off by default; its fields are dropped.
+/// Drops the fields of coordinated leader election, which is off by default.
 fn no_strategy(spec: &mut Object) {
     spec.remove("strategy");
     spec.remove("preferredHolder");

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::rules::Rule::{Also, Bool, Do, Each, Empty, In, Int, Text, TextIfNone};
 use super::rules::{Object, Rule, set};
 
-/// A Pod; more is defaulted here than in the templates of workloads.
+/// A Pod; it has more defaults than the templates of workloads.
 pub(super) const POD: &[Rule] = &[In(
     "spec",
     &[
@@ -83,7 +83,7 @@ fn text<'a>(object: &'a Object, field: &str) -> &'a str {
     object.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The newest image, which no tag and the tag `latest` name, is always pulled.
+/// Sets the pull policy: the image without a tag or with the tag `latest` is always pulled.
 fn pull_policy(container: &mut Object) {
     let image = text(container, "image");
     let name = image.rsplit('/').next().unwrap_or_default();
@@ -99,7 +99,7 @@ fn empty_dir(volume: &mut Object) {
     }
 }
 
-/// The name of the service account has two fields, which are always the same.
+/// Sets both fields of the service account's name to the same value.
 fn service_account(spec: &mut Object) {
     let name = [text(spec, "serviceAccountName"), text(spec, "serviceAccount")]
         .into_iter()
@@ -111,7 +111,7 @@ fn service_account(spec: &mut Object) {
     }
 }
 
-/// In the host's network, a container's port is the host's port.
+/// Sets the host port of each container port if the pod uses the host's network.
 fn host_ports(spec: &mut Object) {
     if spec.get("hostNetwork").and_then(Value::as_bool) != Some(true) {
         return;

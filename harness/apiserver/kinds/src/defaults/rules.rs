@@ -5,12 +5,12 @@ use serde_json::{Map, Value};
 /// A JSON object.
 pub(super) type Object = Map<String, Value>;
 
-/// One default. Names are fields of the object at hand; a field that is there is never changed.
+/// One default. Names are fields of the object at hand; existing fields never change.
 #[derive(Debug)]
 pub(super) enum Rule {
     /// A text.
     Text(&'static str, &'static str),
-    /// A text that is not the same when it is empty as when it is missing.
+    /// A text for which empty and missing differ.
     TextIfNone(&'static str, &'static str),
     /// A whole number.
     Int(&'static str, i64),
@@ -22,9 +22,9 @@ pub(super) enum Rule {
     In(&'static str, &'static [Rule]),
     /// Rules for every object in a list.
     Each(&'static str, &'static [Rule]),
-    /// Rules that hold if a field has this text.
+    /// Rules that apply if a field has this text.
     If(&'static str, &'static str, &'static [Rule]),
-    /// Rules that are written elsewhere.
+    /// A shared list of rules.
     Also(&'static [Rule]),
     /// A default that the other rules cannot express.
     Do(fn(&mut Object)),

@@ -65,13 +65,14 @@ pub(super) const STATEFUL_SET: &[Rule] = &[In(
     ],
 )];
 
-/// Whatever a template of claims says that it is, it is one.
+/// Sets the type of a claim template, whatever the template says.
 fn claim_type(template: &mut Object) {
     template.insert("apiVersion".to_owned(), Value::from("v1"));
     template.insert("kind".to_owned(), Value::from("PersistentVolumeClaim"));
 }
 
-/// Only a strategy that is chosen for a set gets its details as well; how many pods may be missing is not looked at.
+/// Sets the default strategy, with empty details; a strategy that is already set gets no details. Drops
+/// `maxUnavailable`.
 fn stateful_strategy(strategy: &mut Object) {
     if strategy.get("type").and_then(Value::as_str).is_none_or(str::is_empty) {
         strategy.insert("type".to_owned(), Value::from("RollingUpdate"));
@@ -107,7 +108,7 @@ fn template_labels(spec: Option<&Value>) -> Option<Value> {
         .then(|| labels.clone())
 }
 
-/// Labels of the template are those of the object if it has none.
+/// Sets the labels of an object without labels to those of its template.
 pub(crate) fn labels_from_template(object: &mut Object) {
     let Some(labels) = template_labels(object.get("spec")) else {
         return;
@@ -117,7 +118,7 @@ pub(crate) fn labels_from_template(object: &mut Object) {
     }
 }
 
-/// One completion, unless parallelism alone is given.
+/// Sets completions to one, unless only parallelism is given.
 fn completions(spec: &mut Object) {
     if !spec.contains_key("parallelism") {
         set(spec, "completions", || Value::from(1));

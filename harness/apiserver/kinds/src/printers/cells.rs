@@ -1,4 +1,4 @@
-//! Cells that are more than the value at a path.
+//! Cells that are not just the value at a path.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -68,7 +68,7 @@ pub fn age(time: Option<&str>, now: Timestamp) -> Value {
     }
 }
 
-/// `5s`, `2m30s`, `5h12m`, `3d4h`, `2y40d`: two units while they matter.
+/// Formats a duration: `5s`, `2m30s`, `5h12m`, `3d4h`, `2y40d`; two units while they matter.
 pub(super) fn short_duration(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     let pair = |big: i64, unit: &str, small: i64, small_unit: &str| {
@@ -123,7 +123,7 @@ fn pairs(map: Option<&Map<String, Value>>) -> Vec<String> {
     map.into_iter().flatten().map(pair).collect()
 }
 
-/// A label selector in the form that `-l` takes.
+/// Formats a label selector in the form that `-l` takes.
 fn selector_text(selector: Option<&Value>) -> Value {
     let Some(selector) = selector else {
         return Value::from("<none>");

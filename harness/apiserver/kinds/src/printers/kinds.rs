@@ -37,7 +37,7 @@ const CONTAINERS: Column = wide("Containers", Of(cells::container_names));
 const IMAGES: Column = wide("Images", Of(cells::container_images));
 const SELECTOR: Column = wide("Selector", Of(cells::label_selector));
 
-/// The columns of a kind; name and age if it has no others.
+/// Returns the columns of a kind; name and age if it has no others.
 pub fn columns(group: &str, kind: &str) -> &'static [Column] {
     let Some(kind) = RuledKind::find(group, kind) else {
         return OTHER;

@@ -1,7 +1,7 @@
 //! The columns in which `kubectl get` shows the built-in kinds.
 //!
-//! [`columns`] is the table per kind; a [`Column`] gives its cell for an object and a time. `cells` and `objects` have the cells
-//! that are more than the value at a path, `pods` the status of a pod.
+//! [`columns`] is the table per kind; a [`Column`] gives its cell for an object and a time. `cells` and `objects` have
+//! the cells that are not just the value at a path, `pods` the status of a pod.
 
 mod cells;
 mod kinds;
@@ -21,7 +21,7 @@ pub struct Column {
     pub name: &'static str,
     /// `string`, `integer` or `date`.
     pub kind: &'static str,
-    /// `name` for the column with the name, else empty.
+    /// `name` for the column of the name, else empty.
     pub format: &'static str,
     /// 0 is always shown, 1 with `-o wide`.
     pub priority: i64,
@@ -36,7 +36,7 @@ enum Cell {
     Age,
     /// The text or number at a path; empty if there is none.
     At(&'static [&'static str]),
-    /// The same, `<none>` if there is none.
+    /// The same as [`Cell::At`]; `<none>` if there is none.
     OrNone(&'static [&'static str]),
     /// The number at a path, 0 if there is none.
     Count(&'static [&'static str]),

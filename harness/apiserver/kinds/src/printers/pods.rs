@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::cells::{age, at, items, number, or_none, text};
 
-/// Containers that are ready, of all.
+/// The number of ready containers, of all containers.
 pub(super) fn ready(pod: &Value, _: Timestamp) -> Value {
     let statuses = items(pod, &["status", "containerStatuses"]);
     let ready = statuses

@@ -1,7 +1,7 @@
 //! Bodies in the binary form that Go clients prefer: `application/vnd.kubernetes.protobuf`.
 //!
-//! Only reading is needed: every client that sends this form also accepts JSON as an answer. What the fields are is in the
-//! table of types (`codec::table`).
+//! Only reading is implemented: every client that sends this form also accepts JSON as an answer. The table of types
+//! (`codec::table`) has the fields.
 
 mod wire;
 
@@ -19,26 +19,26 @@ const MAX_DEPTH: usize = 64;
 /// Reason for which a body cannot be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ProtobufError {
-    /// It does not begin as this form does.
+    /// The body does not begin with the prefix of this form.
     #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
     NoPrefix,
-    /// It ends early, or its parts do not fit.
+    /// The body ends early, or its parts do not fit.
     #[error("unexpected EOF")]
     Malformed,
     /// Messages are nested too deep.
     #[error("proto: message is nested too deep")]
     TooDeep,
-    /// The kind has no such form here.
+    /// The kind has no binary form here.
     #[error("no kind {kind:?} is registered for version {api_version:?}")]
     UnknownKind {
-        /// As the body says.
+        /// The `apiVersion` in the body.
         api_version: String,
-        /// As the body says.
+        /// The `kind` in the body.
         kind: String,
     },
 }
 
-/// Reads a body into the JSON that it stands for.
+/// Reads a body and returns it as JSON.
 ///
 /// # Errors
 /// [`ProtobufError`], in the words of the API server's decoder where it has any.
@@ -70,7 +70,7 @@ pub fn decode(body: &[u8]) -> Result<Value, ProtobufError> {
     Ok(Value::Object(object))
 }
 
-/// The type of a kind: options are in every group.
+/// Returns the type of a kind: the options of requests are in every group.
 fn type_of(api_version: &str, kind: &str) -> Option<usize> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let options = || TYPES.named(&format!("meta.v1.{kind}"));
@@ -139,7 +139,7 @@ fn value(kind: &Type, wire: Wire<'_>, depth: usize) -> Result<Value, ProtobufErr
         (Sort::Text, Wire::Bytes(text)) => Value::from(string(text)),
         (Sort::Bytes, Wire::Bytes(bytes)) => Value::from(base64::engine::general_purpose::STANDARD.encode(bytes)),
         (Sort::Boolean, Wire::Number(number)) => Value::from(number != 0),
-        // Negative numbers come as the two's complement.
+        // Negative numbers are encoded as the two's complement.
         (Sort::Int32 | Sort::Int64, Wire::Number(number)) => Value::from(number.cast_signed()),
         (Sort::Number, Wire::Eight(bytes)) => Value::from(f64::from_le_bytes(bytes)),
         (Sort::Time, Wire::Bytes(bytes)) => time(bytes, "%Y-%m-%dT%H:%M:%SZ")?,

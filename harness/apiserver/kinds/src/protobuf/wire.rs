@@ -8,7 +8,7 @@ pub(super) enum Wire<'a> {
     Number(u64),
     Eight([u8; 8]),
     Bytes(&'a [u8]),
-    /// Four bytes: no field of ours has them.
+    /// Four bytes: no field of the API has them.
     Four,
 }
 

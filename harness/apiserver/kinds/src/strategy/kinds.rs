@@ -34,7 +34,7 @@ fn namespace_finalizer(members: &mut Map<String, Value>) {
     }
 }
 
-/// A write of the object itself, or of a subresource that changes its specification.
+/// Applies an update of the object itself, or of a subresource that changes its specification.
 pub(super) fn update(
     resource: &Resource,
     members: &mut Map<String, Value>,
@@ -59,7 +59,7 @@ pub(super) fn update(
     }
 }
 
-/// Takes one field of the new specification, and the rest from the old object.
+/// Takes one field of the new specification, and all others from the old object.
 fn keep_all_but(field: &str, members: &mut Map<String, Value>, before: &Map<String, Value>) {
     let value = members.get("spec").and_then(|spec| spec.get(field)).cloned();
     copy(members, before, "spec");
@@ -68,7 +68,7 @@ fn keep_all_but(field: &str, members: &mut Map<String, Value>, before: &Map<Stri
     }
 }
 
-/// A write of the status; everything but status and metadata is the old one already.
+/// Applies an update of the status; everything but status and metadata is already the old one.
 pub(super) fn update_status(resource: &Resource, members: &mut Map<String, Value>, before: &Map<String, Value>) {
     let kept: &[&str] = match RuledKind::of(resource) {
         Some(RuledKind::Deployment) => &["labels"],
@@ -84,7 +84,7 @@ pub(super) fn update_status(resource: &Resource, members: &mut Map<String, Value
     }
 }
 
-/// Secrets of a service account keep their names alone.
+/// Drops everything but the names from the secrets of a service account.
 fn names_of_secrets(account: &mut Map<String, Value>) {
     let secrets = account.get_mut("secrets").and_then(Value::as_array_mut);
     for secret in secrets.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -92,7 +92,7 @@ fn names_of_secrets(account: &mut Map<String, Value>) {
     }
 }
 
-/// A job selects its pods by its own uid, unless it says that it chose its selector itself.
+/// Sets the selector of a job to the uid of the job, unless `manualSelector` is set.
 fn job_selector(members: &mut Map<String, Value>) {
     let at = |path: [&str; 2]| members.get(path[0]).and_then(|value| value.get(path[1]));
     if at(["spec", "manualSelector"]).and_then(Value::as_bool) == Some(true) {
@@ -105,7 +105,7 @@ fn job_selector(members: &mut Map<String, Value>) {
             .to_owned()
     };
     let (name, uid) = (text("name"), text("uid"));
-    // Labels that the job has taken over from its template stay those of the template.
+    // The job shares these labels with its template; they must stay those of the template.
     let template_labels = members
         .get("spec")
         .and_then(|spec| spec.pointer("/template/metadata/labels"));
@@ -125,7 +125,7 @@ fn job_selector(members: &mut Map<String, Value>) {
     add(members, &["spec", "selector", "matchLabels", key], &uid);
 }
 
-/// Sets a text at a path of keys, unless there is something; validation says what is wrong with it.
+/// Sets a text at a path of keys, unless there is a value; validation reports a wrong value.
 fn add(members: &mut Map<String, Value>, path: &[&str], value: &str) {
     let (first, rest) = match path {
         [] => return,

@@ -1,9 +1,9 @@
 //! Preparation of a built-in object for a write, before validation: fields that are kept or dropped, and the
 //! generation.
 //!
-//! A create starts without status and with generation 1; a write of the object itself keeps the status, one of `status`
-//! keeps everything else; the generation grows when what the kind calls its specification changed. `kinds` has what
-//! single kinds do beyond that.
+//! A create starts without status and with generation 1; a write of the object itself keeps the status, and a write of
+//! `status` keeps everything else; the generation increases when the kind's specification changes. `kinds` has further
+//! rules of single kinds.
 
 mod kinds;
 mod pods;
@@ -31,11 +31,11 @@ fn generation_of(resource: &Resource) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Makes a decoded object a new one: no status, generation 1, and what the kind sets itself. `metadata` must have its
-/// name and uid already.
+/// Prepares a decoded object for a create: no status, generation 1, and the values that the kind sets. `metadata` must
+/// already have its name and uid.
 pub fn prepare_create(resource: &Resource, object: &mut Value) {
     let Some(members) = object.as_object_mut() else { return };
-    // A node may come with its status.
+    // A node may have a status from the start.
     if resource.subresource("status").is_some() && resource.kind != "Node" {
         members.remove("status");
         if let Some(status) = codec::zero_status(resource.group, resource.version, resource.kind) {
@@ -47,20 +47,21 @@ pub fn prepare_create(resource: &Resource, object: &mut Value) {
     }
     kinds::create(resource, members);
     if matches!(resource.kind, "Namespace" | "PersistentVolumeClaim") {
-        // Their new status has a phase, which is a default.
+        // The default of their new status is its phase.
         crate::defaults::default(resource.group, resource.kind, object);
     }
 }
 
-/// Fills in what reading a validated new object back from the store would fill in: a job without labels has those of
-/// its template, which it got from [`prepare_create`].
+/// Sets the values that reading a validated new object back from the store sets: a job without labels gets those of its
+/// template, which it has from [`prepare_create`].
 pub fn complete_create(resource: &Resource, object: &mut Value) {
     if let ("batch", "Job", Some(members)) = (resource.group, resource.kind, object.as_object_mut()) {
         crate::defaults::labels_from_template(members);
     }
 }
 
-/// Keeps of the old object what a write of it, or of a subresource, cannot change, and counts the generation.
+/// Keeps the parts of the old object that a write of the object, or of a subresource, cannot change, and counts the
+/// generation.
 pub fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subresource: Option<&str>) {
     let (Some(members), Some(before)) = (new.as_object_mut(), old.as_object()) else {
         return;

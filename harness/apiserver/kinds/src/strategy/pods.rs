@@ -1,11 +1,11 @@
-//! New pods: status, quality of service, and what the default admission plugins add.
+//! New pods: status, quality of service, and the additions of the default admission plugins.
 
 use serde_json::{Map, Value, json};
 
 use super::object_in;
 use crate::qos::quality_of_service;
 
-/// A pod starts as pending.
+/// Sets the phase of a new pod to pending.
 pub(super) fn create(members: &mut Map<String, Value>) {
     let class = quality_of_service(members.get("spec").unwrap_or(&Value::Null));
     let status = json!({"phase": "Pending", "qosClass": class});
@@ -26,13 +26,13 @@ const SYSTEM_CLASSES: [(&str, i64); 2] = [
     ("system-node-critical", 2_000_001_000),
 ];
 
-/// No priority class of this name exists.
+/// The name of a priority class that does not exist.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("no PriorityClass with name {0} was found")]
 pub struct UnknownPriorityClass(String);
 
-/// Adds to a new pod what the default admission plugins add: priority, and tolerations of nodes that fail. `class` finds a
-/// priority class by its name.
+/// Adds to a new pod the additions of the default admission plugins: priority, and tolerations of failing nodes.
+/// `class` returns a priority class by its name.
 ///
 /// # Errors
 /// The pod names a class that does not exist.
@@ -71,7 +71,7 @@ pub fn readmit(pod: &mut Value, old: &Value) {
     }
 }
 
-/// Unless it says something else, a pod stays five minutes on a node that is not ready or unreachable.
+/// Adds tolerations of five minutes for nodes that are not ready or unreachable, unless the pod already tolerates them.
 fn tolerate_failing_nodes(spec: &mut Map<String, Value>) {
     let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
     let Some(tolerations) = tolerations.as_array_mut() else {

@@ -1,4 +1,4 @@
-//! The built-in kinds and where their schemas are.
+//! The built-in kinds and the functions that make their schemas.
 
 use k8s_openapi::Resource;
 use k8s_openapi::api::{
@@ -32,7 +32,7 @@ const fn kind<K: Resource + JsonSchema>() -> Kind {
     }
 }
 
-/// All of them, in order of group, version and kind.
+/// All kinds, in order of group, version and kind.
 pub static KINDS: &[Kind] = &[
     kind::<core::Binding>(),
     kind::<core::ComponentStatus>(),

@@ -1,5 +1,5 @@
-//! Models of the built-in kinds, made on first use from the schemas of `k8s-openapi` and what
-//! [`Facts`] say of their fields.
+//! Models of the built-in kinds, made on first use from the schemas of `k8s-openapi` and the [`Facts`] about their
+//! fields.
 
 pub mod kinds;
 
@@ -28,7 +28,7 @@ pub fn builtin(group: &str, version: &str, kind: &str) -> Option<Arc<TypeModel>>
     Some(Arc::clone(cell.get_or_init(|| Arc::new(build(entry)))))
 }
 
-/// The schema of a kind (usually a reference) and the definitions it needs.
+/// Returns the schema of a kind (usually a reference) and the definitions it needs.
 pub fn definitions<'a>(kinds: impl Iterator<Item = &'a Kind>) -> (Vec<Value>, Map<String, Value>) {
     let mut generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
     let roots: Vec<Value> = kinds.map(|entry| (entry.schema)(&mut generator).to_value()).collect();
@@ -40,7 +40,7 @@ pub fn definitions<'a>(kinds: impl Iterator<Item = &'a Kind>) -> (Vec<Value>, Ma
     (roots, known)
 }
 
-/// Takes the definitions that a schema needs, without fields that are not known yet.
+/// Takes the definitions that a schema needs, without fields that the table of types does not have.
 fn take_known(schema: &Value, all: &Map<String, Value>, known: &mut Map<String, Value>) {
     match schema {
         Value::Object(members) => {
@@ -86,7 +86,7 @@ fn build(entry: &Kind) -> TypeModel {
     TypeModel::builtin(builder.nodes, root, of_kind)
 }
 
-/// The model of a version of a custom resource. `status` says whether it has that subresource.
+/// Returns the model of a version of a custom resource. `status` says whether it has that subresource.
 pub fn custom(open_api_v3: &Value, status: bool) -> Arc<TypeModel> {
     let with_metadata = builtin("", "v1", "ConfigMap");
     types::custom(open_api_v3, status, with_metadata.as_deref())
@@ -128,7 +128,7 @@ impl<'a> Builder<'a> {
         self.nodes.len() - 1
     }
 
-    /// The node of a schema, with what is known of the field that it is of.
+    /// Returns the node of a schema; `facts` are about the field with this schema.
     fn schema(&mut self, schema: &'a Value, facts: Option<&Facts>) -> NodeId {
         if let Some(name) = reference(schema) {
             return self.definition(name);
@@ -171,7 +171,7 @@ impl<'a> Builder<'a> {
             self.known.insert(name, UNTYPED);
             return UNTYPED;
         }
-        // It may be in use before it is complete: definitions refer to themselves.
+        // The definition may be used before it is complete, because definitions refer to themselves.
         let id = self.add(Node::Untyped);
         self.known.insert(name, id);
         let complete = self.structure(name, Definition::named(name).is_some_and(Definition::is_atomic));

@@ -1,4 +1,4 @@
-//! The language of simple checks, and the helpers of those that are not simple.
+//! The language of simple checks, and helpers for the other ones.
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
 use serde_json::{Map, Value};
@@ -8,21 +8,21 @@ pub(super) use baton_apimachinery::meta::text;
 /// One check; names are fields of the object at hand. A missing number is zero, a missing text is empty.
 #[derive(Debug)]
 pub(super) enum Check {
-    /// A text that must be there.
+    /// A required text.
     Required(&'static str),
     /// A number that must not be negative.
     NotNegative(&'static str),
-    /// A number that must be more than zero, if it is there.
+    /// A number that must be more than zero, if it is set.
     Positive(&'static str),
-    /// A text that must be one of these; `Required value` if it is empty.
+    /// A text that must be one of the values; `Required value` if it is empty.
     OneOf(&'static str, &'static [&'static str]),
-    /// The same for a text that may be missing; one that is there may be empty only if that is one of them.
+    /// The same for an optional text; an empty text is valid only if the values contain it.
     OneOfIfSet(&'static str, &'static [&'static str]),
-    /// A text with a rule, if it is there.
+    /// A text with a rule, if it is set.
     Named(&'static str, fn(&str) -> Vec<String>),
-    /// Labels, if they are there.
+    /// Labels, if they are set.
     Labels(&'static str),
-    /// A label selector, if it is there.
+    /// A label selector, if it is set.
     Selector(&'static str),
     /// Checks of the object in a field, if there is one.
     In(&'static str, &'static [Check]),
@@ -156,7 +156,7 @@ pub(super) fn port(value: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorL
     }
 }
 
-/// `field is immutable`, if a field changed.
+/// Adds `field is immutable` if a field changed.
 pub(super) fn immutable(field: &str, new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (new, old) = (
         new.get(field).unwrap_or(&Value::Null),
@@ -167,7 +167,7 @@ pub(super) fn immutable(field: &str, new: &Value, old: &Value, at: &FieldPath<'_
     }
 }
 
-/// A number or a percentage: the value, if it is one of them.
+/// Validates a number or a percentage; returns the value if it is valid.
 pub(super) fn int_or_percent(value: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) -> i64 {
     match value {
         Some(Value::String(percent)) => {

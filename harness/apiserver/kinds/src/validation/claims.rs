@@ -29,13 +29,13 @@ pub(super) fn body(object: &Value, found: &mut ErrorList) {
     claim(object, &ROOT, found);
 }
 
-/// Validates a change: a bound claim may ask for another size, and nothing else.
+/// Validates a change: a bound claim may request another size, and nothing else.
 pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     let none = Value::Null;
     let before = old.get("spec").unwrap_or(&none);
     let mut after = new.get("spec").cloned().unwrap_or_default();
     if let Some(after) = after.as_object_mut() {
-        // The name of the volume and the class are set once.
+        // The name of the volume and the class can be set once.
         for field in ["volumeName", "storageClassName"] {
             if before.get(field).is_none() {
                 after.remove(field);

@@ -1,4 +1,4 @@
-//! `ConfigMaps`, and what their data has in common with that of Secrets.
+//! `ConfigMaps`, and the rules that their data shares with that of Secrets.
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
 use baton_apimachinery::metadata::names;
@@ -25,7 +25,7 @@ pub(super) fn config_map(object: &Value, found: &mut ErrorList) {
     }
 }
 
-/// Checks the keys of data; gives the bytes of its values.
+/// Checks the keys of data; returns the bytes of its values.
 pub(super) fn keys(data: Option<&Map<String, Value>>, at: &FieldPath<'_>, found: &mut ErrorList) -> usize {
     let mut bytes = 0;
     for (key, value) in data.into_iter().flatten() {
@@ -35,7 +35,7 @@ pub(super) fn keys(data: Option<&Map<String, Value>>, at: &FieldPath<'_>, found:
     bytes
 }
 
-/// Data that may not change once it is immutable.
+/// Checks that immutable data does not change.
 pub(super) fn fixed_data(fields: &[&str], new: &Value, old: &Value, found: &mut ErrorList) {
     if !is_true(old, "immutable") {
         return;

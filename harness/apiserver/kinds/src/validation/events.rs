@@ -31,17 +31,17 @@ const NEW_STYLE: Names = Names {
     note: "note",
 };
 
-/// An event of the core group.
+/// Validates an event of the core group.
 pub(super) fn core(event: &Value, found: &mut ErrorList) {
     common(event, &CORE, found);
 }
 
-/// An event of `events.k8s.io`.
+/// Validates an event of `events.k8s.io`.
 pub(super) fn new_style(event: &Value, found: &mut ErrorList) {
     common(event, &NEW_STYLE, found);
 }
 
-/// A new event of `events.k8s.io`: more is required than of one of the core group.
+/// Validates a new event of `events.k8s.io`, which requires more fields than one of the core group.
 pub(super) fn created(event: &Value, found: &mut ErrorList) {
     series(event, found);
     if has_no_time(event, "eventTime") {
@@ -72,7 +72,7 @@ pub(super) fn created(event: &Value, found: &mut ErrorList) {
     }
 }
 
-/// Something that happened again and again.
+/// Validates the series of a repeated event.
 fn series(event: &Value, found: &mut ErrorList) {
     let Some(series) = event.get("series") else { return };
     if number(series, "count") < 2 {

@@ -50,7 +50,7 @@ fn template_labels(spec: &Value) -> Option<&Map<String, Value>> {
     members(spec.get("template")?.get("metadata")?, "labels")
 }
 
-/// Unless the job chose its selector itself, it must be the generated one.
+/// Checks that the selector is the generated one, unless the job has set it itself.
 fn generated_selector(object: &Value, spec: &Value, found: &mut ErrorList) {
     let Some(selector) = spec.get("selector").filter(|_| !is_true(spec, "manualSelector")) else {
         return;
@@ -183,7 +183,7 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     }
 }
 
-/// Images and commands of a job, which are fixed before it has pods.
+/// Returns the images and commands of a job, which are fixed before it has pods.
 fn fixed(spec: &Value) -> Vec<[Option<&Value>; 3]> {
     let containers = spec.pointer("/template/spec/containers").and_then(Value::as_array);
     let containers = containers.into_iter().flatten();

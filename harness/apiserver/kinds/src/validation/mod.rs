@@ -1,7 +1,7 @@
 //! Validation of the built-in kinds, in the words of the API server.
 //!
 //! `checks` is the language of the simple rules; there is a module for each family of kinds. The functions here run the
-//! checks of a create, an update and a write of the status. A kind without rules has its metadata validated.
+//! checks of a create, an update and a write of the status. For a kind without rules, only the metadata is validated.
 
 mod checks;
 mod claims;
@@ -47,7 +47,7 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
 /// Validates a change of an object or of one of its subresources.
 pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresource: Option<&str>) -> Vec<FieldError> {
     let mut found = ErrorList::default();
-    // The generic registry checks metadata before the kind does, which is why messages come more than once.
+    // The generic registry checks metadata before the kind does, so messages occur more than once.
     metadata::validate_create(
         new,
         resource.namespaced,
@@ -73,7 +73,7 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
                     workloads::changed_stateful_set(new, &mut found);
                     change(resource, new, old, &mut found);
                 }
-                // A changed Job is validated as a new one, and then as a change.
+                // A changed Job is validated as a new one first, and then as a change.
                 Some(RuledKind::Job) => {
                     body(resource, new, &mut found);
                     jobs::specification(new, &mut found);
@@ -158,7 +158,7 @@ fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
         RuledKind::Pod => pods::pod(object, found),
         RuledKind::Secret => secrets::secret(object, found),
         RuledKind::Service => services::body(object, found),
-        // Definitions are validated by `crd`.
+        // `crd` validates definitions.
         RuledKind::CustomResourceDefinition | RuledKind::Namespace | RuledKind::ServiceAccount => {}
     }
 }

@@ -1,4 +1,4 @@
-//! Namespaces: what holds them, and their phase.
+//! Namespaces: finalizers and phase.
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
 use baton_apimachinery::metadata::{STANDARD_FINALIZERS, names};
@@ -12,7 +12,7 @@ pub(super) fn created(namespace: &Value, found: &mut ErrorList) {
     finalizers(namespace).for_each(|each| finalizer(each, &ROOT.child("spec.finalizers"), found));
 }
 
-/// Validates the finalizers of a namespace that is finalized.
+/// Validates the finalizers in a write of the subresource `finalize`.
 pub(super) fn held(namespace: &Value, found: &mut ErrorList) {
     let at = ROOT.child("spec.finalizers");
     for (index, each) in finalizers(namespace).enumerate() {
@@ -33,7 +33,7 @@ fn finalizer(finalizer: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
     }
 }
 
-/// The phase of a namespace follows from its deletion.
+/// Checks that the phase of a namespace agrees with its deletion timestamp.
 pub(super) fn status(object: &Value, found: &mut ErrorList) {
     let phase = object
         .get("status")

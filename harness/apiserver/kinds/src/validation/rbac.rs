@@ -90,7 +90,7 @@ fn subject(subject: &Value, namespaced: bool, at: &FieldPath<'_>, found: &mut Er
             if !text(subject, "apiGroup").is_empty() {
                 found.not_supported(&at.child("apiGroup"), text(subject, "apiGroup"), &[""]);
             }
-            // Where none is named, the binding's own is meant.
+            // Without a namespace, the subject is in the binding's own.
             if !namespaced && text(subject, "namespace").is_empty() {
                 found.required(&at.child("namespace"), "");
             }
@@ -104,7 +104,7 @@ fn subject(subject: &Value, namespaced: bool, at: &FieldPath<'_>, found: &mut Er
     }
 }
 
-/// A binding is to one role for ever.
+/// Checks that the role of a binding does not change.
 pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     if let (Some(new), Some(old)) = (new.get("roleRef"), old.get("roleRef"))
         && new != old

@@ -9,7 +9,7 @@ use super::ROOT;
 use super::checks::{immutable, members, text};
 use super::config_maps::{DATA_MAX_BYTES, fixed_data, keys};
 
-/// Keys that a secret of a type must have.
+/// Returns the keys that a secret of a type must have.
 fn required_keys(kind: &str) -> &'static [&'static str] {
     match kind {
         "kubernetes.io/dockercfg" => &[".dockercfg"],

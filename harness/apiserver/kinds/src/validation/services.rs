@@ -91,7 +91,7 @@ fn same_ports(all: &[Value], at: &FieldPath<'_>, found: &mut ErrorList) {
     }
 }
 
-/// The address of a Service does not change.
+/// Checks that the address of a Service does not change.
 pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     let address = |service: &Value| service.pointer("/spec/clusterIP").cloned().unwrap_or_default();
     let (after, before) = (address(new), address(old));

@@ -9,7 +9,7 @@ fn resource(group: &str, plural: &str) -> &'static Resource {
     resources::by_plural(group, "v1", plural).expect("in the catalogue")
 }
 
-/// An object as it is when it is validated.
+/// Returns an object in the form in which it is validated.
 fn read(resource: &Resource, mut object: Value) -> Value {
     object["metadata"]["namespace"] = json!("n");
     object["metadata"]["uid"] = json!("u");

@@ -41,7 +41,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut ErrorList) {
     }
 }
 
-/// Replicas, selector and template, of kinds that replicate pods by a selector.
+/// Validates replicas, selector and template of kinds that replicate pods by a selector.
 fn replicas_and_selector(spec: &Value, at: &FieldPath<'_>, kind: &str, found: &mut ErrorList) {
     run(&[NotNegative("replicas")], spec, at, found);
     selector_and_template(spec, at, kind, found);
@@ -97,7 +97,7 @@ fn mismatch(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     );
 }
 
-/// A template whose pods run for ever.
+/// Validates a template whose pods are always restarted.
 fn always_restarted(spec: &Value, at: &FieldPath<'_>, kind: &str, found: &mut ErrorList) {
     let field = at.child("template");
     pods::template(spec.get("template"), &field, found);
@@ -163,7 +163,7 @@ const RETENTION: &[Check] = &[
     OneOf("whenScaled", &["Retain", "Delete"]),
 ];
 
-/// The specification of a stateful set that is written again: what cannot change any more is not looked at.
+/// Validates the specification of an updated stateful set; skips fields that can no longer change.
 pub(super) fn changed_stateful_set(object: &Value, found: &mut ErrorList) {
     if let Some(spec) = object.get("spec") {
         stateful_set(spec, false, &ROOT.child("spec"), found);
@@ -301,7 +301,7 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut ErrorList
     }
 }
 
-/// Counts of the statuses that cannot be more than `replicas`.
+/// Returns the counts of a status that cannot exceed `replicas`.
 fn counted(kind: &str) -> &'static [&'static str] {
     match kind {
         "Deployment" => &["updatedReplicas", "readyReplicas", "availableReplicas"],
@@ -316,7 +316,7 @@ fn counted(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// The counts in a status.
+/// Validates the counts in a status.
 pub(super) fn status(kind: &str, object: &Value, found: &mut ErrorList) {
     let Some(status) = object.get("status") else { return };
     let at = ROOT.child("status");

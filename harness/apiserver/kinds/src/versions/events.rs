@@ -1,4 +1,4 @@
-//! The two versions of `Event`: stored as `v1`, also served as `events.k8s.io/v1`, which has other names for most fields.
+//! The two versions of `Event`: stored as `v1`, also served as `events.k8s.io/v1`, where most fields have other names.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ const NAMES: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// Members that `v1` always shows.
+/// Members that `v1` always has.
 const ALWAYS_CORE: [(&str, Value); 4] = [
     ("eventTime", Value::Null),
     ("firstTimestamp", Value::Null),
@@ -21,7 +21,7 @@ const ALWAYS_CORE: [(&str, Value); 4] = [
     ("involvedObject", Value::Null),
 ];
 
-/// Turns an event into the one of the other version.
+/// Converts an event to the other version.
 pub(super) fn convert(event: &Value, api_version: &str) -> Value {
     let to_core = api_version == "v1";
     let mut converted = Map::new();

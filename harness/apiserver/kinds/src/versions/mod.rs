@@ -1,4 +1,4 @@
-//! Events, the kind that is served in two groups: the group in which they are stored, and their conversion.
+//! Conversion of Events, the only kind that is served in two groups.
 
 mod events;
 
@@ -8,12 +8,12 @@ use serde_json::Value;
 use crate::resources::{self, Resource};
 use crate::{codec, defaults};
 
-/// Events are served in two groups.
+/// Returns `true` for Events.
 fn is_event(group: &str, kind: &str) -> bool {
     kind == "Event" && matches!(group, "" | "events.k8s.io")
 }
 
-/// Group and version in which a kind is stored.
+/// Returns the group and version in which a kind is stored.
 pub fn storage(resource: &Resource) -> (&'static str, &'static str) {
     if is_event(resource.group, resource.kind) {
         ("", "v1")
@@ -22,7 +22,7 @@ pub fn storage(resource: &Resource) -> (&'static str, &'static str) {
     }
 }
 
-/// The `storageVersionHash` of discovery; `None` for what is not stored.
+/// Returns the `storageVersionHash` of discovery; `None` for a kind that is not stored.
 pub fn storage_version_hash(resource: &Resource) -> Option<String> {
     resource.stored.then(|| {
         let (group, version) = storage(resource);
@@ -30,7 +30,7 @@ pub fn storage_version_hash(resource: &Resource) -> Option<String> {
     })
 }
 
-/// An object in another `apiVersion` of its kind.
+/// Returns an object in another `apiVersion` of its kind.
 pub fn convert(object: &Value, api_version: &str) -> Value {
     let text = |key: &str| meta::text(object, key);
     if text("apiVersion") == api_version {
@@ -44,7 +44,7 @@ pub fn convert(object: &Value, api_version: &str) -> Value {
     }
 }
 
-/// Brings an object that was read into the form of its kind: types checked, unknown fields dropped, defaults filled in.
+/// Converts an object to the form of its kind: types checked, unknown fields dropped, defaults set.
 ///
 /// # Errors
 /// The decoder's own words, as those of [`codec::decode`].

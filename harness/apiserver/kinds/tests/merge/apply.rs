@@ -1,4 +1,4 @@
-//! Applies and updates one after the other, as recorded from a real API server.
+//! Sequences of applies and updates, as recorded from a real API server.
 
 use baton_apikinds::types::{builtin, custom};
 use baton_apimachinery::merge::apply::{ApplyError, OneVersion, Write, apply, settle, update};

@@ -1,4 +1,4 @@
-//! Made-up objects and patches: nothing panics, and what must always hold does.
+//! Random objects and patches: no operation panics, and the invariants hold.
 
 use baton_apikinds::types::{builtin, custom};
 use baton_apimachinery::merge::apply::{OneVersion, Write, apply, settle, update};
@@ -8,7 +8,7 @@ use baton_apimachinery::merge::{field_validation, json_patch, strategic};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// Words that mean something somewhere.
+/// Words with a meaning in some field or patch.
 const WORDS: &[&str] = &[
     "metadata",
     "spec",
@@ -40,7 +40,7 @@ const WORDS: &[&str] = &[
     "",
 ];
 
-/// A generator of numbers, the same ones every time.
+/// A deterministic random number generator.
 struct TestRng(u64);
 
 impl TestRng {
@@ -117,7 +117,7 @@ fn applying_the_same_twice_changes_nothing() {
         now: Timestamp::UNIX_EPOCH,
         versions: &OneVersion,
     };
-    // Where types are deduced, one that applies another type than there is takes two steps.
+    // With deduced types, applying a value of another type than the live one takes two steps.
     for model in models().into_iter().filter(|model| model.is_builtin()) {
         for _ in 0..400 {
             let mut live = test_rng.object(6);

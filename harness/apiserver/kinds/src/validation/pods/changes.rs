@@ -43,7 +43,7 @@ pub(crate) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     }
 }
 
-/// The new specification with what may change as it was.
+/// Returns the new specification with the old values of mutable fields.
 fn without_mutable(new: &Value, old: &Value) -> Value {
     let mut spec = new.clone();
     let (Some(members), Some(before)) = (spec.as_object_mut(), old.as_object()) else {

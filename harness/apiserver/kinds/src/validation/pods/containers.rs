@@ -88,7 +88,7 @@ fn name_and_image(container: &Value, at: &FieldPath<'_>, found: &mut ErrorList) 
     }
 }
 
-/// Rejects images of a pod with spaces around them.
+/// Rejects images of a pod with spaces around their names.
 pub(super) fn trimmed_images(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     for field in ["containers", "initContainers"] {
         let at = at.child(field);
@@ -98,7 +98,7 @@ pub(super) fn trimmed_images(spec: &Value, at: &FieldPath<'_>, found: &mut Error
     }
 }
 
-/// Rejects an image with spaces around it.
+/// Rejects an image with spaces around its name.
 pub(super) fn trimmed_image(container: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let image = text(container, "image");
     if image.trim() != image {

@@ -1,7 +1,7 @@
 //! Pods and pod templates.
 //!
-//! The fields that workloads of the suite write are validated. Security contexts, affinities, device claims, volumes of other
-//! sources and the like have their types checked, and nothing else.
+//! Validation covers the fields that workloads of the suite write. Of security contexts, affinities, device claims,
+//! volumes of other sources and the like, only the types are checked.
 
 pub(super) mod changes;
 mod containers;
@@ -123,7 +123,7 @@ fn toleration(toleration: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
             found.invalid(&field, value, "value must be empty when `operator` is 'Exists'");
         }
         "Exists" => {}
-        // The feature gate of these operators is off; the message names them all the same.
+        // The feature gate of these operators is off, but the message names them.
         "Lt" | "Gt" => found.not_supported(&field, operator, &["Equal", "Exists", "Lt", "Gt"]),
         other => found.not_supported(&field, other, &["Equal", "Exists"]),
     }

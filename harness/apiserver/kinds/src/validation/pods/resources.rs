@@ -53,7 +53,7 @@ fn amount(resource: &str, value: &Value, at: &FieldPath<'_>, found: &mut ErrorLi
     }
 }
 
-/// A request is at most the limit; of a resource that cannot be overcommitted it is the limit.
+/// Checks that a request is at most the limit, and equals the limit if the resource cannot be overcommitted.
 fn within(resource: &str, request: &Value, limit: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let is_exact = !is_native(resource) || resource.starts_with("hugepages-");
     let relation = match limit {

@@ -43,7 +43,7 @@ const SOURCES: [(&str, Checked); 5] = [
     ("fileKeyRef", any),
 ];
 
-/// Accepts the source as it is.
+/// Accepts any source.
 fn any(_: &Value, _: &FieldPath<'_>, _: &mut ErrorList) {}
 
 fn key_of(reference: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {

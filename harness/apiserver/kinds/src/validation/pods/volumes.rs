@@ -73,7 +73,7 @@ pub(super) fn validate(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) 
     }
 }
 
-/// A volume has one source.
+/// Checks that a volume has exactly one source.
 fn source(volume: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let mut has_one = false;
     for source in SOURCES.iter().filter(|source| volume.get(**source).is_some()) {
