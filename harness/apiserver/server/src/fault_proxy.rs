@@ -64,7 +64,8 @@ impl FaultProxy {
     /// Opens one on a free port of an address of this machine; its certificate is good for this address and for
     /// loopback. `name` stands in its kubeconfig. For `reserved_agents` see [`Options`](crate::Options::reserved_agents).
     ///
-    /// Returns an error if there is no free port, or if the certificate cannot be made.
+    /// # Errors
+    /// Fails if no port is free, or if the certificate cannot be made.
     pub async fn open(
         name: &str,
         address: IpAddr,

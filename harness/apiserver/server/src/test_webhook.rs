@@ -64,14 +64,16 @@ pub struct Webhook {
 impl Webhook {
     /// Begins to listen on an address of this machine for the reviews of admission.
     ///
-    /// Returns an error if there is no free port, or if the certificate cannot be made.
+    /// # Errors
+    /// Fails if no port is free, or if the certificate cannot be made.
     pub async fn serve(address: IpAddr, review: Review) -> io::Result<Self> {
         Self::begin(address, Task::Review(review)).await
     }
 
     /// Begins to listen on an address of this machine for objects of custom resources to convert.
     ///
-    /// Returns an error if there is no free port, or if the certificate cannot be made.
+    /// # Errors
+    /// Fails if no port is free, or if the certificate cannot be made.
     pub async fn converting(address: IpAddr, convert: Convert) -> io::Result<Self> {
         Self::begin(address, Task::Convert(convert)).await
     }
