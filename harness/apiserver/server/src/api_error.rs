@@ -1,4 +1,4 @@
-//! The errors of the API, worded as a kube-apiserver words them.
+//! The errors of the API, in the words of a kube-apiserver.
 
 use baton_apimachinery::field::FieldError;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 #[error("{code}: {message}")]
 pub(crate) struct ApiError {
     pub(crate) code: u16,
-    /// `NotFound`, `Invalid`, …; empty when the answer has none.
+    /// `NotFound`, `Invalid`, …; empty if the answer has none.
     pub(crate) reason: Cow<'static, str>,
     pub(crate) message: String,
     pub(crate) details: Option<Value>,
@@ -71,7 +71,7 @@ impl ApiError {
         Self::new(404, "NotFound", message, Some(about.details().into()))
     }
 
-    /// The path leads to no resource.
+    /// Returns the error for a path without a resource.
     pub(crate) fn no_resource() -> Self {
         let message = "the server could not find the requested resource";
         Self::new(404, "NotFound", message, Some(json!({})))
@@ -82,7 +82,7 @@ impl ApiError {
         Self::new(405, "MethodNotAllowed", message, Some(json!({})))
     }
 
-    /// The subresource of a custom resource does not know the verb.
+    /// Returns the error for a verb that the subresource of a custom resource does not support.
     pub(crate) fn not_supported(about: About<'_>, verb: &str) -> Self {
         let message = format!("{verb} is not supported on resources of kind {:?}", about.qualified());
         Self::new(405, "MethodNotAllowed", message, Some(about.details().into()))
@@ -102,7 +102,7 @@ impl ApiError {
         Self::new(409, "Conflict", message, Some(about.details().into()))
     }
 
-    /// The stored object is newer than the one that was written.
+    /// Returns the error for a write that is based on an older version than the stored one.
     pub(crate) fn modified(about: About<'_>) -> Self {
         let cause = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(about, cause)
@@ -132,12 +132,12 @@ impl ApiError {
         )
     }
 
-    /// A 500 whose message stands alone, as of errors that are no `Status` inside a kube-apiserver.
+    /// Returns a 500 with only a message, as for errors that are not a `Status` inside a kube-apiserver.
     pub(crate) fn plain_500(message: impl Into<String>) -> Self {
         Self::new(500, "", message, None)
     }
 
-    /// 422 with one cause per error; `about.kind` is the kind.
+    /// Returns a 422 with one cause per error; `about.kind` is the kind.
     pub(crate) fn invalid(about: About<'_>, errors: &[FieldError]) -> Self {
         let causes: Vec<Value> = errors
             .iter()
@@ -174,7 +174,7 @@ impl ApiError {
     }
 }
 
-/// The error of a value where there should be the type of an object.
+/// Returns the error for a value that is not a typed object.
 pub(crate) fn not_typed(value: &Value) -> String {
     format!(
         "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
@@ -183,7 +183,7 @@ pub(crate) fn not_typed(value: &Value) -> String {
     )
 }
 
-/// `scheme` is where the kinds are known, as the API server words it.
+/// Returns the error for an unknown kind; `scheme` is the name that the API server gives its registry of kinds.
 pub(crate) fn not_registered_in(api_version: &str, kind: &str, scheme: &str) -> String {
     format!("no kind {kind:?} is registered for version {api_version:?} in scheme {scheme:?}")
 }

@@ -8,12 +8,12 @@ use tokio::sync::Notify;
 
 use crate::store::BucketId;
 
-/// One thing to look at.
+/// A task of the controllers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// An object with owners, or one that is being deleted with regard to its dependents.
+    /// An object with owners, or a deleted object with dependents.
     Object(BucketId, String),
-    /// The objects that name this uid as an owner, which is gone.
+    /// The objects that name this uid as an owner, which no longer exists.
     DependentsOf(String),
     /// The object with this uid, which has lost a dependent.
     Owner(String),
@@ -23,7 +23,7 @@ pub(crate) enum Task {
     Definition(String),
     /// A Secret for the token of a service account.
     TokenSecret(String),
-    /// Those in a namespace that has lost a service account.
+    /// The token Secrets in a namespace that has lost a service account.
     TokenSecrets(String),
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Task {
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     tasks: Mutex<VecDeque<Task>>,
-    /// Buckets whose last object lets a definition go.
+    /// Buckets in which the deletion of the last object releases a definition.
     leaving: Mutex<BTreeMap<BucketId, String>>,
     wake: Arc<Notify>,
     started: AtomicBool,
@@ -51,13 +51,13 @@ impl Backlog {
         self.wake.notify_one();
     }
 
-    /// Looks at a definition again whenever an object of its bucket goes.
+    /// Queues a definition again whenever an object of its bucket is deleted.
     pub(crate) fn wait_for(&self, bucket: BucketId, definition: &str) {
         let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
         leaving.insert(bucket, definition.to_owned());
     }
 
-    /// The definition that waits for the objects of a bucket to go.
+    /// Returns the definition that waits for the objects of a bucket to be deleted.
     pub(crate) fn definition_waiting_for(&self, bucket: BucketId) -> Option<String> {
         self.leaving
             .lock()
@@ -75,7 +75,7 @@ impl Backlog {
         !self.started.swap(true, Ordering::SeqCst)
     }
 
-    /// Notified when there is something to look at.
+    /// Returns the notification for new tasks.
     pub(crate) fn wake(&self) -> Arc<Notify> {
         Arc::clone(&self.wake)
     }
@@ -83,7 +83,7 @@ impl Backlog {
 
 impl Drop for Backlog {
     fn drop(&mut self) {
-        // The task sees that the server is gone, and ends.
+        // The task then finds the server gone, and ends.
         self.wake.notify_one();
     }
 }

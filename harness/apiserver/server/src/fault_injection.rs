@@ -1,4 +1,5 @@
-//! Faults, injected into a server or into a proxy in front of one: stop it, cut it off, slow it down, make requests fail, count them.
+//! Faults, injected into a server or into a proxy in front of one: stop it, cut it off, slow it down, let requests
+//! fail, count them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,10 +13,10 @@ use crate::gate::{Gate, GatedWrite, Passed};
 use crate::ordered_notify::OrderedNotify;
 use crate::store::Store;
 
-/// How a server that is cut off answers.
+/// The behaviour of a server that is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// Not at all: requests hang until the server is healed, and go on then.
+    /// No answer: requests hang until the server is healed, and then continue.
     Hang,
     /// By refusing connections.
     Refuse,
@@ -41,7 +42,7 @@ pub struct Matching {
     pub subresource: Option<String>,
     /// Namespace of the object.
     pub namespace: Option<String>,
-    /// Name of the object (of creations it is not in the path and matches nothing).
+    /// Name of the object. Creations do not have it in the path and never match.
     pub name: Option<String>,
     /// Prefix of the user agent.
     pub client: Option<String>,
@@ -65,7 +66,7 @@ pub struct Failure {
     pub message: String,
 }
 
-/// A line of the counts.
+/// The key of a request count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestKey {
     /// The user agent.
@@ -76,7 +77,7 @@ pub struct RequestKey {
     pub group: String,
     /// The kind.
     pub kind: String,
-    /// The subresource, or nothing.
+    /// The subresource, or an empty text.
     pub subresource: String,
 }
 
@@ -102,7 +103,7 @@ struct State {
     reach: Reach,
     /// Breaks of all connections.
     breaks: u64,
-    /// Breaks of connections from outside alone.
+    /// Breaks of connections from outside only.
     breaks_outside: u64,
 }
 
@@ -118,7 +119,7 @@ impl State {
 #[derive(Debug, Default)]
 struct Rules {
     delay: Duration,
-    /// Failures and how many matching requests there have been.
+    /// Failures, each with the number of matching requests so far.
     failures: Vec<(Failure, u64)>,
     gate: Option<Gate>,
     /// The moment until which watches send nothing.
@@ -131,7 +132,7 @@ struct Rules {
 struct Inner {
     state: OrderedNotify<State>,
     rules: Mutex<Rules>,
-    /// Of the server itself; a proxy has none.
+    /// The store of the server; a proxy has none.
     store: Option<Arc<Store>>,
 }
 
@@ -139,7 +140,7 @@ struct Inner {
 #[derive(Clone)]
 pub struct FaultInjector(Arc<Inner>);
 
-/// A request as the injector sees it.
+/// The facts about a request that rules use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestInfo<'a> {
     pub(crate) verb: &'static str,
@@ -158,7 +159,7 @@ impl RequestInfo<'_> {
         !matches!(self.verb, "get" | "list" | "watch")
     }
 
-    /// The request as the gate before `server` shows it to its keeper.
+    /// Returns the request as the gate before `server` shows it to its keeper.
     fn gated(&self, server: Arc<str>) -> GatedWrite {
         GatedWrite {
             server,
@@ -205,7 +206,7 @@ impl FaultInjector {
         Self::with(Some(store))
     }
 
-    /// For a proxy: what is stored is out of its reach.
+    /// Returns the injector of a proxy, which has no access to the store.
     pub(crate) fn of_proxy() -> Self {
         Self::with(None)
     }
@@ -238,7 +239,7 @@ impl FaultInjector {
         });
     }
 
-    /// Stops the server: connections and watches break off, new ones are refused. What is stored stays.
+    /// Stops the server: breaks connections and watches, and refuses new ones. Stored objects stay.
     pub fn stop(&self) {
         self.set(Reach::Stopped);
     }
@@ -258,12 +259,12 @@ impl FaultInjector {
         self.set(Reach::Up);
     }
 
-    /// Delays every request from outside from now on; nothing of it remains with `Duration::ZERO`.
+    /// Delays every request from outside from now on; `Duration::ZERO` removes the delay.
     pub fn delay(&self, delay: Duration) {
         self.rules().delay = delay;
     }
 
-    /// Lets requests from outside fail, or no longer.
+    /// Adds or removes a failure of requests from outside.
     pub fn fail(&self, failure: Failure) {
         let mut rules = self.rules();
         if failure.times == 0 {
@@ -273,7 +274,7 @@ impl FaultInjector {
         }
     }
 
-    /// Puts a gate in the way of writes from outside, in place of the one that may be there.
+    /// Installs a gate for writes from outside; replaces an existing one.
     pub fn guard(&self, gate: Gate) {
         self.rules().gate = Some(gate);
     }
@@ -283,7 +284,7 @@ impl FaultInjector {
         self.0.state.change(|state| state.breaks_outside += 1);
     }
 
-    /// Holds back the lines of watches from outside for this time. They arrive afterwards, in order.
+    /// Holds back the lines of watches from outside for this time. They are sent afterwards, in order.
     pub fn hold_watches(&self, time: Duration) {
         self.rules().held_until = Some(Instant::now() + time);
     }
@@ -299,12 +300,12 @@ impl FaultInjector {
         }
     }
 
-    /// Takes all failures back that have not happened.
+    /// Removes all failures that have not happened yet.
     pub fn clear_failures(&self) {
         self.rules().failures.clear();
     }
 
-    /// Forgets the history now: watches and lists at older revisions get 410, as after etcd's compaction.
+    /// Drops the history now: watches and lists at older revisions get 410, as after etcd's compaction.
     pub fn compact(&self) {
         if let Some(store) = &self.0.store {
             store.compact();
@@ -321,12 +322,12 @@ impl FaultInjector {
         self.rules().idle.clone()
     }
 
-    /// Number of requests for resources that were answered with an error, by user agent and HTTP status.
+    /// Returns the number of requests for resources that were answered with an error, by user agent and HTTP status.
     pub fn refusals(&self) -> BTreeMap<(String, u16), u64> {
         self.rules().refusals.clone()
     }
 
-    /// Begins to count from nothing.
+    /// Resets the counts to zero.
     pub fn reset_counts(&self) {
         let mut rules = self.rules();
         rules.counts.clear();
@@ -334,13 +335,13 @@ impl FaultInjector {
         rules.refusals.clear();
     }
 
-    /// A write was accepted and changed nothing.
+    /// Counts a write that was accepted and changed nothing.
     pub(crate) fn note_idle(&self, client: &str, kind: &str) {
         let key = (client.to_owned(), kind.to_owned());
         *self.rules().idle.entry(key).or_default() += 1;
     }
 
-    /// A request for a resource was answered with an error.
+    /// Counts a request for a resource that was answered with an error.
     pub(crate) fn note_refusal(&self, client: &str, code: u16) {
         *self.rules().refusals.entry((client.to_owned(), code)).or_default() += 1;
     }
@@ -351,12 +352,12 @@ impl FaultInjector {
         state.reach.from(side) == Reach::Up && state.breaks(side) == breaks
     }
 
-    /// Number of times that connections of this side have been broken off so far.
+    /// Returns the number of times that connections of this side have been broken off so far.
     pub(crate) fn breaks(&self, side: Side) -> u64 {
         self.0.state.get().breaks(side)
     }
 
-    /// Waits while requests hang; an error when they are refused.
+    /// Waits while requests hang; returns an error if they are refused.
     pub(crate) async fn reachable(&self, side: Side) -> io::Result<()> {
         if self.0.state.get().reach.from(side) == Reach::Up {
             return Ok(());
@@ -368,7 +369,7 @@ impl FaultInjector {
         }
     }
 
-    /// Waits until the server cannot be reached, or connections have been broken off since there were `breaks`.
+    /// Waits until the server cannot be reached, or until the number of broken connections differs from `breaks`.
     pub(crate) async fn moved(&self, side: Side, breaks: u64) {
         self.0
             .state
@@ -376,12 +377,12 @@ impl FaultInjector {
             .await;
     }
 
-    /// Waits until connections have been broken off since there were `breaks`.
+    /// Waits until the number of broken connections differs from `breaks`.
     pub(crate) async fn broken(&self, side: Side, breaks: u64) {
         self.0.state.wait_for(|state| state.breaks(side) != breaks).await;
     }
 
-    /// Waits until the server accepts connections, however they end.
+    /// Waits until the server accepts connections, even if they hang.
     pub(crate) async fn listening(&self) {
         self.0
             .state
@@ -389,8 +390,8 @@ impl FaultInjector {
             .await;
     }
 
-    /// Counts a request, delays it and lets it fail, as the rules say; a write waits at the gate. The next one waits until
-    /// the result is dropped.
+    /// Counts and delays a request, and lets it fail, as the rules say; a write waits at the gate. The next write waits
+    /// until the result is dropped.
     pub(crate) async fn pass(&self, seen: &RequestInfo<'_>) -> Result<Option<Passed>, ApiError> {
         let (delay, verdict, gate) = {
             let mut rules = self.rules();
@@ -456,7 +457,7 @@ impl Rules {
     }
 }
 
-/// The reason that goes with an HTTP status.
+/// Returns the `reason` of an HTTP status.
 fn reason(code: u16) -> &'static str {
     match code {
         400 => "BadRequest",

@@ -29,20 +29,20 @@ use crate::handlers::{Caller, MAX_BODY};
 use crate::serving::{self, Handler, Serving};
 use crate::tls::{self, Identity};
 
-/// The body of an answer that comes from elsewhere.
+/// The body of an answer of the upstream server.
 pub type Answered = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 
-/// Asks the server behind a proxy. A request names a path and a query, no server.
+/// Sends a request to the upstream server. The request has a path and a query, but no host.
 pub type Upstream = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, io::Result<Response<Answered>>> + Send + Sync>;
 
-/// The kinds that the server behind serves, by group and plural: faults speak of kinds, and requests of plurals.
+/// The kinds of the upstream server, by group and plural: rules name kinds, and requests name plurals.
 pub type Kinds = BTreeMap<(String, String), String>;
 
 /// Called for each object that the upstream server has created, with the time of the request and the revision of the
 /// object. For other writes, a client cannot tell whether they have made a new revision.
 pub type Created = Arc<dyn Fn(Instant, u64) + Send + Sync>;
 
-/// The largest answer to a write that is looked into.
+/// Maximum size in bytes of an answer that is searched for a revision.
 const MAX_ANSWER: u64 = 4 * 1024 * 1024;
 
 /// An open proxy. It closes when this is dropped.
@@ -61,8 +61,9 @@ impl fmt::Debug for FaultProxy {
 }
 
 impl FaultProxy {
-    /// Opens one on a free port of an address of this machine; its certificate is good for this address and for
-    /// loopback. `name` stands in its kubeconfig. For `reserved_agents` see [`Options`](crate::Options::reserved_agents).
+    /// Opens a proxy on a free port of an address of this machine; its certificate is valid for this address and for
+    /// loopback. `name` is the name of the cluster in its kubeconfig. For `reserved_agents` see
+    /// [`Options`](crate::Options::reserved_agents).
     ///
     /// # Errors
     /// Fails if no port is free, or if the certificate cannot be made.
@@ -91,7 +92,7 @@ impl FaultProxy {
         })
     }
 
-    /// Tells of creations from now on. Only the first call does anything.
+    /// Reports creations from now on. Only the first call has an effect.
     pub fn tell_of_creations(&self, created: Created) {
         // A receiver that is already set stays.
         let _ = self.created.set(created);
@@ -107,7 +108,7 @@ impl FaultProxy {
         &self.serving
     }
 
-    /// Closes it and waits until it is closed.
+    /// Closes the proxy and waits until it is closed.
     pub async fn close(self) {
         self.serving.stop().await;
     }
@@ -181,7 +182,7 @@ impl Handler for Passing {
 }
 
 impl Passing {
-    /// Tells of the revision of what was created, if the answer says so; gives the answer to be passed on.
+    /// Reports the revision of a created object, if the answer has one; returns the answer to pass on.
     async fn look_into(&self, asked: Instant, parts: &http::response::Parts, body: Answered) -> Answered {
         let length = parts.headers.get(header::CONTENT_LENGTH);
         let length = length.and_then(|it| it.to_str().ok()).and_then(|it| it.parse().ok());

@@ -1,5 +1,5 @@
-//! A gate that writes from outside pass one at a time, each when its keeper decides: to stop a client between two writes, to
-//! disturb it at one of them, or to record what it writes.
+//! A gate that writes from outside pass one at a time, each when its keeper decides: to stop a client between two
+//! writes, to disturb it at one of them, or to record its writes.
 
 use std::{fmt, sync::Arc};
 
@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::api_error::ApiError;
 
-/// A gate. Clones are the same one, so that several servers can share it.
+/// A gate. Clones share their state, so that several servers can use one gate.
 #[derive(Debug, Clone)]
 pub struct Gate {
     server: Arc<str>,
@@ -15,14 +15,14 @@ pub struct Gate {
     asks: mpsc::UnboundedSender<Asking>,
 }
 
-/// Keeper of a gate. The gate is open once this is dropped.
+/// Keeper of a gate. Dropping it opens the gate.
 #[derive(Debug)]
 pub struct Gatekeeper(mpsc::UnboundedReceiver<Asking>);
 
 /// A write that waits at a gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatedWrite {
-    /// Name of the server, as given to [`Gate::before`].
+    /// Name of the server, as passed to [`Gate::before`].
     pub server: Arc<str>,
     /// `create`, `update`, `patch`, `delete` or `deletecollection`.
     pub verb: &'static str,
@@ -40,7 +40,7 @@ pub struct GatedWrite {
     pub client: String,
 }
 
-/// A write that waits for a decision. It is refused with 503 if this is dropped.
+/// A write that waits for a decision. Dropping it refuses the write with 503.
 #[derive(Debug)]
 pub struct Asking {
     write: GatedWrite,
@@ -75,7 +75,7 @@ impl fmt::Debug for Decision {
 }
 
 impl Gate {
-    /// A gate and its keeper.
+    /// Returns a gate and its keeper.
     pub fn new() -> (Self, Gatekeeper) {
         let (asks, keeper) = mpsc::unbounded_channel();
         let gate = Self {
@@ -86,7 +86,7 @@ impl Gate {
         (gate, Gatekeeper(keeper))
     }
 
-    /// The same gate before a server of this name.
+    /// Returns the same gate for a server of this name.
     #[must_use]
     pub fn before(&self, server: &str) -> Self {
         Self {
@@ -116,12 +116,12 @@ impl Gate {
 }
 
 impl Gatekeeper {
-    /// The next write that wants in, once the one before it is done.
+    /// Returns the next waiting write, once the one before it is done.
     pub async fn next(&mut self) -> Option<Asking> {
         self.0.recv().await
     }
 
-    /// Opens the gate: the writes that wait are let in, and no other one waits.
+    /// Opens the gate: admits all waiting writes, and later ones do not wait.
     pub fn open(mut self) {
         self.0.close();
         while let Ok(asking) = self.0.try_recv() {
@@ -131,17 +131,17 @@ impl Gatekeeper {
 }
 
 impl Asking {
-    /// The write that waits.
+    /// Returns the write that waits.
     pub fn write(&self) -> &GatedWrite {
         &self.write
     }
 
-    /// Lets the write in.
+    /// Admits the write.
     pub fn let_in(self) -> CarriedOut {
         self.decide(false)
     }
 
-    /// Lets the write in, and breaks its connection before the client gets the answer.
+    /// Admits the write, and breaks its connection before the client gets the answer.
     pub fn let_in_and_lose_answer(self) -> CarriedOut {
         self.decide(true)
     }
@@ -160,13 +160,13 @@ impl Asking {
 impl CarriedOut {
     /// Waits until the write has been carried out, or its client has gone.
     pub async fn wait(self) {
-        // The sender sends nothing: it is dropped.
+        // The sender never sends a value: it is dropped.
         let _ = self.0.await;
     }
 }
 
 impl Passed {
-    /// True if the client must not get the answer.
+    /// Returns `true` if the client must not get the answer.
     pub(crate) fn loses_answer(&self) -> bool {
         self.loses_answer
     }

@@ -1,10 +1,10 @@
-//! Uids and name suffixes: a sequence that follows from the seed alone, so that two runs make the same.
+//! Uids and name suffixes: a sequence that depends on the seed alone, so that two runs make the same ones.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 
-/// The letters of generated names: no vowels and no digits that look like letters, as in Kubernetes.
+/// The characters of generated names: no vowels and no digits that look like letters, as in Kubernetes.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH: usize = 5;
 
@@ -31,7 +31,7 @@ impl Ids {
         }
     }
 
-    /// The next number of the sequence (splitmix64).
+    /// Returns the next number of the sequence (splitmix64).
     fn next(&self) -> u64 {
         let step = self.counter.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let mut z = self.base.wrapping_add(step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -40,7 +40,7 @@ impl Ids {
         z ^ (z >> 31)
     }
 
-    /// A uid in the form of a random UUID.
+    /// Returns a uid in the form of a random UUID.
     pub(crate) fn uid(&self) -> String {
         let value = (u128::from(self.next()) << 64) | u128::from(self.next());
         uuid::Builder::from_random_bytes(value.to_be_bytes())
@@ -48,7 +48,7 @@ impl Ids {
             .to_string()
     }
 
-    /// Five letters to put behind a `generateName`.
+    /// Returns five letters to append to a `generateName`.
     pub(crate) fn suffix(&self) -> String {
         let mut rest = self.next();
         let mut suffix = String::with_capacity(SUFFIX_LENGTH);

@@ -1,8 +1,8 @@
 //! Connections within the process, for webhooks of servers in this process.
 //!
-//! A socket answers when the kernel is ready, which differs from run to run, and while everything waits for one, paused
-//! time would run ahead. These connections have neither problem: both ends are tasks of the runtime, so a run with the
-//! same seed makes the same calls at the same moments.
+//! A socket answers when the kernel is ready, which differs from run to run; and while all tasks wait for a socket, a
+//! paused clock would run ahead. These connections have neither problem: both ends are tasks of the runtime, so a run
+//! with the same seed makes the same calls at the same moments.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use tokio_util::either::Either;
 /// section 3.2.1.3), so no host has it.
 pub const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(0, 0, 0, 1));
 
-/// Capacity of a connection, in each direction. Bytes.
+/// Capacity of a connection in bytes, in each direction.
 const CAPACITY: usize = 64 << 10;
 
 /// The listeners by port.
@@ -40,7 +40,7 @@ pub type Stream = Either<TcpStream, DuplexStream>;
 #[derive(Debug)]
 pub struct Listener(Either<TcpListener, Port>);
 
-/// A port of [`ADDRESS`]. It is free again when this is dropped.
+/// A port of [`ADDRESS`]. Dropping it frees the port.
 #[derive(Debug)]
 struct Port {
     number: u16,

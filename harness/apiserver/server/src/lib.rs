@@ -38,14 +38,15 @@
 //!
 //! - `api_error`: the errors of the API;
 //! - `store`: objects, revisions, history, the commit tap ([`Commits`]);
-//! - `registry`: which resources there are; `openapi`: their schemas; `selector`: which objects a list is about;
+//! - `registry`: the served resources; `openapi`: their schemas; `selector`: label and field selectors;
 //! - `handlers`: the path of a request through the server, verb by verb; its `authentication` identifies users and
 //!   issues the tokens of service accounts;
-//! - `admission`: webhooks; `conversion`: versions that a webhook converts; `webhook_client`: how webhooks are called;
-//! - `tls`: certificates; `tls_client`: how webhooks are reached; [`in_process`]: connections without a socket;
-//! - `backlog`: what follows from commits; `controllers`: who does it: garbage, namespaces, deleted definitions and token Secrets;
-//! - `serving`: HTTPS; `fault_injection` and `gate`: what a test does to a server's connections and requests;
-//! - [`fault_proxy`]: the same faults in front of an API server elsewhere; [`test_webhook`]: a webhook for servers to call;
+//! - `admission`: webhooks; `conversion`: versions that a webhook converts; `webhook_client`: calls to webhooks;
+//! - `tls`: certificates; `tls_client`: connections to webhooks; [`in_process`]: connections without a socket;
+//! - `backlog`: the tasks that follow from commits; `controllers`: garbage collection, namespaces, deleted definitions
+//!   and token Secrets;
+//! - `serving`: HTTPS; `fault_injection` and `gate`: faults of a server's connections and requests;
+//! - [`fault_proxy`]: the same faults in front of another API server; [`test_webhook`]: a webhook for servers to call;
 //! - `options`, `ids`, `ordered_notify`.
 
 mod admission;

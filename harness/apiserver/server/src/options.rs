@@ -5,21 +5,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
-/// The time of day, handed in: the server itself never looks at a clock.
+/// The time source: the server itself never reads a clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// A revision counter. Servers that are given the same one hand out a single sequence of `resourceVersion`s, so that
-/// the writes of a whole fleet have one order.
+/// A revision counter. Servers with the same counter share a single sequence of `resourceVersion`s, so that the writes
+/// of a whole fleet have one order.
 #[derive(Debug, Clone, Default)]
 pub struct Revisions(Arc<AtomicU64>);
 
 impl Revisions {
-    /// A counter that begins at 1.
+    /// Returns a counter that begins at 1.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The number of the last revision handed out, 0 before the first.
+    /// Returns the number of the last revision, 0 before the first.
     pub fn current(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
@@ -32,13 +32,13 @@ impl Revisions {
 /// The options of an [`ApiServer`](crate::ApiServer).
 #[derive(Clone)]
 pub struct Options {
-    /// The name of the cluster: of the context in its kubeconfig, and part of the seed.
+    /// The name of the cluster: names the context in its kubeconfig, and is part of the seed.
     pub name: String,
     /// Source of `creationTimestamp` and other times.
     pub clock: Clock,
     /// Source of `resourceVersion`s.
     pub revisions: Revisions,
-    /// Uids and generated names follow from it and the name, and from nothing else.
+    /// Seed of uids and generated names; together with the name, it determines them.
     pub seed: u64,
     /// Enables the work of a controller manager: collects garbage, empties deleted namespaces, and fills Secrets for
     /// the tokens of service accounts.

@@ -1,4 +1,4 @@
-//! A value that many wait for: when it changes they are woken in the order in which they began to wait.
+//! A value to wait for: a change wakes the waiters in the order in which they began to wait.
 //!
 //! `tokio::sync::watch` wakes its waiters in an order that differs from run to run; two watches would then get the same
 //! write in another order each time.
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The value, and who waits for another one.
+/// The value, and the waiters.
 #[derive(Debug)]
 pub(crate) struct OrderedNotify<T> {
     value: Mutex<T>,
@@ -36,10 +36,10 @@ impl<T: Copy> OrderedNotify<T> {
         self.changed.notify_waiters();
     }
 
-    /// Waits until the value is as is wanted, and gives it.
+    /// Waits until the value meets a condition, and returns it.
     pub(crate) async fn wait_for(&self, wanted: impl Fn(&T) -> bool) -> T {
         loop {
-            // From here on no change is missed, even if it comes before this is waited for.
+            // From here on no change is missed, even one before the await below.
             let changed = self.changed.notified();
             let value = self.get();
             if wanted(&value) {

@@ -1,4 +1,4 @@
-//! The server as its users hold it.
+//! The public handle of a server.
 
 use std::future::Future;
 use std::io;
@@ -31,14 +31,14 @@ use crate::tls::Identity;
 /// The namespaces that every cluster has from the beginning.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// An API server. Clones are handles to the same one; it goes when the last of them and of its services go.
+/// An API server. Clones are handles to the same server; it ends when the last of them and of its services is dropped.
 #[derive(Clone)]
 pub struct ApiServer {
     core: Arc<Core>,
 }
 
 impl ApiServer {
-    /// A server with the namespaces that every cluster has, and nothing else.
+    /// Returns a server with only the namespaces that every cluster has.
     pub fn new(options: Options) -> Self {
         let store = Arc::new(Store::new(
             options.revisions.clone(),
@@ -59,23 +59,23 @@ impl ApiServer {
         for name in NAMESPACES {
             core.add_namespace(name);
         }
-        // Nobody has seen the beginning, as on any cluster that has run for a while.
+        // As on any cluster that has run for a while, clients cannot see the beginning.
         core.store.compact();
         Self { core }
     }
 
-    /// The name from the options.
+    /// Returns the name from the options.
     pub fn name(&self) -> &str {
         &self.core.options.name
     }
 
-    /// A service for clients in the same process, who are administrators; commits bear their user agent.
-    /// Fits `kube::Client::new`.
+    /// Returns a service for clients in the same process, who are administrators; commits bear their user agent. Fits
+    /// `kube::Client::new`.
     pub fn service(&self, user_agent: &str) -> InProcess {
         self.in_process(user_agent, Side::Outside)
     }
 
-    /// As [`ApiServer::service`], for clients that stand in the cluster: [`FaultInjector::cut_off`] does not affect them.
+    /// As [`ApiServer::service`], for clients inside the cluster: [`FaultInjector::cut_off`] does not affect them.
     pub fn service_inside(&self, user_agent: &str) -> InProcess {
         self.in_process(user_agent, Side::Inside)
     }
@@ -104,7 +104,7 @@ impl ApiServer {
         Ok(serving)
     }
 
-    /// Every stored revision from now on, first what is there.
+    /// Returns a stream of every stored revision from now on, preceded by the existing objects.
     pub fn commits(&self) -> Commits {
         self.core.store.commits()
     }
@@ -138,7 +138,7 @@ impl Core {
             "status": {"phase": "Active"},
         });
         let bucket = self.buckets.namespaces;
-        // Nobody else has the store yet, so that the name cannot be taken.
+        // No one else has the store yet, so the name cannot be taken.
         let _ = self.store.commit(
             bucket,
             name,
@@ -195,7 +195,7 @@ impl Core {
             (roles, "cluster-admin", role),
         ];
         for (bucket, key, object) in both {
-            // It is there already if the server has been opened before.
+            // It exists already if the server has been opened before.
             let write = Write::Put(object);
             let _ = self.commit(bucket, key, Expect::Absent, write, &Self::own("kube-apiserver"));
         }

@@ -25,24 +25,24 @@ use tokio_util::{either::Either, net::Listener, sync::CancellationToken};
 
 use crate::{in_process, tls::Identity};
 
-/// How large a review may be; an object is at most half of that.
+/// Maximum size of a review in bytes; an object is at most half of that.
 const MAX_REVIEW: usize = 8 << 20;
 
 /// The answer of a webhook to a write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// It may go on as it is.
+    /// The write is allowed.
     Allowed,
-    /// It may go on with these changes: operations of a JSON patch.
+    /// The write is allowed with these changes: operations of a JSON patch.
     Patched(Vec<Value>),
-    /// It may not go on, for this reason.
+    /// The write is denied, for this reason.
     Denied(String),
 }
 
 /// Decides on a write: gets the `request` of an `AdmissionReview`.
 pub type Review = Arc<dyn Fn(&Value) -> Answer + Send + Sync>;
 
-/// Converts an object to an `apiVersion`, or says why it cannot.
+/// Converts an object to an `apiVersion`, or returns the reason for a failure.
 pub type Convert = Arc<dyn Fn(Value, &str) -> Result<Value, String> + Send + Sync>;
 
 /// The function behind a webhook.
@@ -52,7 +52,7 @@ enum Task {
     Convert(Convert),
 }
 
-/// A webhook that can be called. It ends when this is dropped.
+/// A running webhook. Dropping it stops it.
 #[derive(Debug)]
 pub struct Webhook {
     addr: SocketAddr,
@@ -62,7 +62,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Begins to listen on an address of this machine for the reviews of admission.
+    /// Starts a webhook for admission reviews on an address of this machine.
     ///
     /// # Errors
     /// Fails if no port is free, or if the certificate cannot be made.
@@ -70,7 +70,7 @@ impl Webhook {
         Self::begin(address, Task::Review(review)).await
     }
 
-    /// Begins to listen on an address of this machine for objects of custom resources to convert.
+    /// Starts a webhook for conversions of custom resources on an address of this machine.
     ///
     /// # Errors
     /// Fails if no port is free, or if the certificate cannot be made.
@@ -98,16 +98,16 @@ impl Webhook {
         self.addr
     }
 
-    /// The `clientConfig` by which an API server finds and trusts it.
+    /// Returns the `clientConfig` with which an API server finds and trusts the webhook.
     pub fn client_config(&self) -> Value {
         json!({"url": format!("https://{}/", self.addr), "caBundle": BASE64.encode(&self.ca)})
     }
 
-    /// Ends it and waits until it has ended.
+    /// Stops the webhook and waits until it has stopped.
     pub async fn stop(mut self) {
         self.stop.cancel();
         if let Some(task) = self.task.take() {
-            // It can only have been aborted, and then it has ended as well.
+            // The task can only have been aborted, and then the webhook has ended as well.
             let _ = task.await;
         }
     }
@@ -136,7 +136,7 @@ async fn listen(mut listener: in_process::Listener, acceptor: TlsAcceptor, task:
 
 async fn connection(stream: in_process::Stream, acceptor: TlsAcceptor, task: Task) {
     if let Either::Left(socket) = &stream {
-        // Small answers must not wait for more.
+        // Small answers are sent at once.
         let _ = socket.set_nodelay(true);
     }
     let Ok(stream) = acceptor.accept(stream).await else {
@@ -146,7 +146,7 @@ async fn connection(stream: in_process::Stream, acceptor: TlsAcceptor, task: Tas
         let task = task.clone();
         async move { Ok::<_, Infallible>(respond(request, &task).await) }
     });
-    // How a connection ends is the caller's affair.
+    // The caller decides how a connection ends.
     let _ = auto::Builder::new(TokioExecutor::new())
         .serve_connection(TokioIo::new(stream), service)
         .await;
@@ -187,7 +187,7 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     response
 }
 
-/// The `response` to a review of a write.
+/// Returns the `response` to a review of a write.
 fn answer(write: &Value, said: Answer) -> Value {
     let mut response = json!({"uid": write["uid"], "allowed": true});
     match said {

@@ -1,4 +1,4 @@
-//! Certificates: a CA, an endpoint's certificate and a client's, all made anew for each server.
+//! Certificates: a CA, an endpoint's certificate and a client's, all new for each server.
 
 use std::fmt::Write as _;
 use std::io;
@@ -49,18 +49,18 @@ impl Authority {
         })
     }
 
-    /// Its own certificate, as PEM.
+    /// Returns its own certificate, as PEM.
     pub(crate) fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// A certificate for a client; `organization` is its group.
+    /// Returns a certificate for a client; `organization` is its group.
     pub(crate) fn client(&self, name: &str, organization: Option<&str>) -> io::Result<Certified> {
         let made = self.certify(Vec::new(), name, ExtendedKeyUsagePurpose::ClientAuth, organization);
         made.map_err(io::Error::other)
     }
 
-    /// A certificate for a server with these names and addresses.
+    /// Returns a certificate for a server with these names and addresses.
     fn server(&self, names: Vec<String>) -> io::Result<Certified> {
         let made = self.certify(names, "kube-apiserver", ExtendedKeyUsagePurpose::ServerAuth, None);
         made.map_err(io::Error::other)
@@ -102,7 +102,7 @@ impl Identity {
         Self::certified_by(&Authority::generate("baton")?, address)
     }
 
-    /// New ones, for an endpoint that is reached at an address, or on loopback.
+    /// Returns certificates of a given CA, for an endpoint at an address and on loopback.
     pub(crate) fn certified_by(authority: &Authority, address: IpAddr) -> io::Result<Self> {
         let names = ["localhost", "kubernetes", "kubernetes.default.svc"].map(str::to_owned);
         let mut names: Vec<String> = names.into_iter().chain([Ipv4Addr::LOCALHOST.to_string()]).collect();
@@ -116,7 +116,7 @@ impl Identity {
         })
     }
 
-    /// TLS that asks for a client certificate of this CA and takes none as an answer.
+    /// Returns a TLS configuration that requests a client certificate of this CA and also accepts none.
     pub(crate) fn server_config(&self) -> io::Result<ServerConfig> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = RootCertStore::empty();
@@ -149,7 +149,7 @@ pub(crate) fn random_token() -> io::Result<String> {
         .map_err(|_| io::Error::other("the system gives no random numbers"))?;
     let mut token = TOKEN.to_owned();
     for byte in bytes {
-        // Nothing can go wrong with a text.
+        // Writing to a string cannot fail.
         let _ = write!(token, "{byte:02x}");
     }
     Ok(token)

@@ -1,4 +1,4 @@
-//! Connections to webhooks: which certificates to trust, and what went wrong, in the words of a Go client.
+//! Connections to webhooks: trusted certificates, and errors in the words of a Go client.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tokio_util::either::Either;
 
 use crate::in_process::{self, Stream};
 
-/// A connection to the first address of a host that takes it; the error names the last one.
+/// Connects to the first address of a host that accepts; the error is about the last one.
 pub(crate) async fn dial(host: &str, port: u16) -> Result<Stream, String> {
     let failed = |to: &str, error: &std::io::Error| format!("dial tcp {to}: {}", dialing(error));
     if is_in_process(host) {
@@ -35,7 +35,7 @@ pub(crate) async fn dial(host: &str, port: u16) -> Result<Stream, String> {
     Err(reason)
 }
 
-/// Talks TLS on a connection, to a server that must be certified for `name`.
+/// Sets up TLS on a connection to a server whose certificate must be valid for `name`.
 pub(crate) async fn secure(
     stream: Stream,
     name: ServerName<'static>,
@@ -49,9 +49,9 @@ fn is_in_process(host: &str) -> bool {
     host.parse() == Ok(in_process::ADDRESS)
 }
 
-/// Stops a paused clock during a call over the network: time would run ahead, because every task waits for the answer.
-/// A paused clock does not advance while a blocking task runs; this one ends when the result is dropped. `None` if the
-/// call stays in the process, where only tasks wait for each other.
+/// Holds a paused clock during a call over the network: the clock would run ahead, because every task waits for the
+/// answer. A paused clock does not advance while a blocking task runs; this one ends when the result is dropped.
+/// Returns `None` if the call stays in the process, where only tasks wait for each other.
 pub(crate) fn hold_time(host: &str) -> Option<std::sync::mpsc::Sender<()>> {
     if is_in_process(host) {
         return None;
@@ -93,7 +93,8 @@ fn verifying(error: &std::io::Error) -> String {
     format!("tls: failed to verify certificate: {problem}")
 }
 
-/// That a certificate is not of a host. `presented` are its names: `DnsName("a")`, `IpAddress(127.0.0.1)`.
+/// Returns the error for a certificate of another host. `presented` are its names: `DnsName("a")`,
+/// `IpAddress(127.0.0.1)`.
 fn other_name(wanted: &str, presented: &[String]) -> String {
     let of = |kind: &str| {
         let names = presented
@@ -115,7 +116,7 @@ fn other_name(wanted: &str, presented: &[String]) -> String {
 
 const UNKNOWN_AUTHORITY: &str = "x509: certificate signed by unknown authority";
 
-/// TLS of a client that trusts servers certified by one of these certificates, as PEM, and those that show one of them.
+/// Returns the TLS configuration of a client that trusts these certificates, as PEM, and servers certified by them.
 pub(crate) fn config(ca: &[u8]) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = Arc::new(Trusting::read(ca, provider.clone())?);
@@ -126,8 +127,8 @@ pub(crate) fn config(ca: &[u8]) -> Result<ClientConfig, String> {
     Ok(builder.with_no_client_auth())
 }
 
-/// Trusts chains that end in given certificates, and these themselves: a server may show the very certificate that its
-/// configuration has, as self-signed ones do.
+/// Trusts chains that end in given certificates, and these certificates themselves: a server may present the very
+/// certificate in its configuration, as self-signed ones do.
 #[derive(Debug)]
 struct Trusting {
     chains: Arc<WebPkiServerVerifier>,
@@ -140,7 +141,7 @@ impl Trusting {
         let mut own = Vec::new();
         for block in pem::parse_many(ca).unwrap_or_default() {
             let certificate = CertificateDer::from(block.into_contents());
-            // A certificate that cannot be read is not trusted, which the handshake will say.
+            // A certificate that cannot be read is not trusted, and the handshake fails.
             let _ = roots.add(certificate.clone());
             own.push(certificate);
         }

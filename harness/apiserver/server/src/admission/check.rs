@@ -1,4 +1,4 @@
-//! Conditions of webhooks that do not compile are refused when they are written.
+//! Refuses webhook configurations with conditions that do not compile.
 
 use baton_apimachinery::field::{FieldError, FieldErrorType};
 use baton_apimachinery::meta;
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The variables of conditions.
 const CONDITION: [&str; 4] = ["object", "oldObject", "request", "authorizer"];
 
-/// The fields of a request; those of its user come after.
+/// The fields of a request; those of its user follow.
 const REQUEST: [&str; 11] = [
     "kind",
     "resource",
@@ -43,7 +43,7 @@ pub(crate) fn check_expressions(configuration: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Sorts the errors of a webhook configuration by webhook, those of its conditions behind the others.
+/// Sorts the errors of a webhook configuration by webhook, with those of its conditions last.
 pub(crate) fn in_order_of_items(found: &mut [FieldError]) {
     found.sort_by_cached_key(|error| {
         let Some(place) = error.field.strip_prefix("webhooks[") else {
@@ -96,7 +96,7 @@ fn check_expression(condition: &Value, path: &str, variables: &Variables, errors
     }
 }
 
-/// Names of conditions, and that there is an expression at all.
+/// Validates the name of a condition, and that it has an expression.
 fn check_condition(condition: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let name = meta::text(condition, "name");
     let missing = [
@@ -135,7 +135,7 @@ fn of_condition() -> Variables {
     CONDITION.into_iter().map(kind).collect()
 }
 
-/// A problem in the words of admission.
+/// Returns the message of a problem in the words of admission.
 fn worded(problem: Problem) -> String {
     match problem {
         Problem::Compilation(_) => problem.to_string(),

@@ -1,4 +1,4 @@
-//! Webhooks as they are configured.
+//! Configured webhooks.
 
 use baton_apimachinery::meta;
 use baton_apimachinery::schema::cel::Program;
@@ -17,7 +17,7 @@ const BUDGET: u64 = 2_500_000;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Conditions(Vec<Condition>);
 
-/// One condition: its name, its text, and what it is compiled to.
+/// One condition: its name, its text, and the compiled program.
 type Condition = (String, String, Result<Program, String>);
 
 impl Conditions {
@@ -70,14 +70,14 @@ pub(crate) struct Webhook {
     pub(crate) again: bool,
     /// `true` if a dry run may call the webhook.
     pub(crate) dry_run: bool,
-    /// The version of `AdmissionReview` that it understands.
+    /// The version of `AdmissionReview` that the webhook accepts.
     pub(crate) review_version: String,
     matcher: Matcher,
     conditions: Conditions,
 }
 
 impl Webhook {
-    /// The webhooks of a configuration.
+    /// Reads the webhooks of a configuration.
     pub(crate) fn read_all(configuration: &Value) -> Vec<Self> {
         let name = configuration
             .pointer("/metadata/name")

@@ -1,21 +1,21 @@
-//! The writes that a webhook is called for.
+//! Matching of writes and webhooks.
 
 use baton_apimachinery::meta;
 use serde_json::Value;
 
-/// A write, as rules and selectors look at it.
+/// The facts about a write that rules and selectors use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
     /// `CREATE`, `UPDATE`, `DELETE`.
     pub(crate) operation: &'a str,
     pub(crate) group: &'a str,
     pub(crate) version: &'a str,
-    /// The other versions that the same objects are served in.
+    /// The other versions in which the same objects are served.
     pub(crate) equivalent: &'a [String],
     pub(crate) plural: &'a str,
     pub(crate) subresource: Option<&'a str>,
     pub(crate) namespaced: bool,
-    /// The namespace that the object is in, or the object itself if it is one.
+    /// The namespace of the object, or the object itself if it is a namespace.
     pub(crate) namespace: Option<&'a Value>,
     pub(crate) object: Option<&'a Value>,
     pub(crate) old: Option<&'a Value>,
@@ -74,7 +74,7 @@ fn resource_matches(resource: &str, subject: &Subject<'_>) -> bool {
     plural_fits && subresource_fits
 }
 
-/// Rules and selectors together.
+/// The rules and selectors of a webhook.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Matcher {
     rules: Vec<Rule>,
@@ -96,7 +96,7 @@ impl Matcher {
         }
     }
 
-    /// The version in which the subject matches: its own, or an equivalent one.
+    /// Returns the version in which the subject matches: its own, or an equivalent one.
     pub(crate) fn version<'s>(&self, subject: &Subject<'s>) -> Option<&'s str> {
         let fits = |version: &str| self.rules.iter().any(|rule| rule.matches(subject, version));
         if fits(subject.version) {

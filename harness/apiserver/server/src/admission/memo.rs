@@ -35,7 +35,7 @@ impl Memo {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The write starts anew.
+    /// Starts a new attempt of the write.
     pub(crate) fn restart(&self) {
         let mut state = self.lock();
         state.asked.clear();
@@ -43,7 +43,7 @@ impl Memo {
         state.unknown_fields = false;
     }
 
-    /// Notes that a webhook has added fields that the schema does not know.
+    /// Records that a webhook has added fields that the schema does not know.
     pub(crate) fn note_unknown_fields(&self) {
         self.lock().unknown_fields = true;
     }
@@ -53,7 +53,7 @@ impl Memo {
         self.lock().unknown_fields
     }
 
-    /// The name of the next call for this purpose: the same one in every attempt of the write.
+    /// Returns the name of the next call for this purpose: the same one in every attempt of the write.
     pub(crate) fn key(&self, purpose: &str) -> String {
         let mut state = self.lock();
         let count = state.asked.entry(purpose.to_owned()).or_default();
@@ -61,12 +61,12 @@ impl Memo {
         format!("{purpose}#{count}")
     }
 
-    /// The answer to a call, if it has been made.
+    /// Returns the answer to a call, if it has been made.
     pub(crate) fn answer(&self, key: &str) -> Option<Result<Vec<u8>, String>> {
         self.lock().answers.get(key).cloned()
     }
 
-    /// Notes a call that the write waits for.
+    /// Sets the call that the write waits for.
     pub(crate) fn ask(&self, call: Pending) {
         self.lock().pending = Some(call);
     }
@@ -76,12 +76,12 @@ impl Memo {
         self.lock().pending.is_some()
     }
 
-    /// The call that the write waits for.
+    /// Takes the call that the write waits for.
     pub(crate) fn take(&self) -> Option<Pending> {
         self.lock().pending.take()
     }
 
-    /// Notes what a call has brought.
+    /// Stores the answer to a call.
     pub(crate) fn keep(&self, key: String, answer: Result<Vec<u8>, String>) {
         self.lock().answers.insert(key, answer);
     }
@@ -91,12 +91,12 @@ impl Memo {
         self.lock().warnings.push(warning);
     }
 
-    /// The warnings of this attempt.
+    /// Returns the warnings of this attempt.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.lock().warnings.clone()
     }
 
-    /// Something made up for the object, the same in every attempt.
+    /// Returns a generated value for the object, the same one in every attempt.
     pub(crate) fn name(&self, what: &str, make: impl FnOnce() -> String) -> String {
         self.lock().names.entry(what.to_owned()).or_insert_with(make).clone()
     }

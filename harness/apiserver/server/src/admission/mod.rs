@@ -1,13 +1,13 @@
 //! Dynamic admission: webhooks.
 //!
-//! [`Admission`] keeps what is configured, read anew when a configuration changes. A write asks it twice, before and
-//! after defaulting and validation (`handlers::admission` does so). Calls to webhooks take time, writes do not wait:
-//! a write that needs an answer stops with it noted in its [`Memo`], the answer is fetched, and the write starts
-//! again from what is stored by then, this time with the answer at hand.
+//! [`Admission`] keeps the configured webhooks and reads them again when a configuration changes. A write consults it
+//! twice, before and after defaulting and validation (`handlers::admission` does so). Calls to webhooks take time, but
+//! writes do not wait: a write that needs an answer stops and records the call in its [`Memo`], the server makes the
+//! call, and the write starts again from the current stored object, this time with the answer at hand.
 //!
 //! - `matching`: rules and selectors; `config`: webhooks as configured, with their conditions;
-//! - `check`: conditions that are refused when they are written;
-//! - `review`: the `AdmissionReview` that is sent and what comes back; `memo`: calls and answers of one write.
+//! - `check`: validation of conditions when they are written;
+//! - `review`: the `AdmissionReview` and its answer; `memo`: calls and answers of one write.
 
 pub(crate) mod check;
 mod config;
@@ -24,7 +24,7 @@ pub(crate) use matching::Subject;
 pub(crate) use memo::{Memo, Pending};
 pub(crate) use review::{Answer, patched, read_answer, refusal, review};
 
-/// The kinds that configure admission; they are not subject to it themselves.
+/// The kinds that configure admission; admission does not apply to them.
 pub(crate) const KINDS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
 /// The group of [`KINDS`].
@@ -65,7 +65,7 @@ impl Admission {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the plan; `read` runs under the lock, so that what was read last is also set last.
+    /// Replaces the plan; `read` runs under the lock, so that the plan that was read last is also set last.
     pub(crate) fn refresh(&self, read: impl FnOnce() -> Plan) {
         let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(read());

@@ -19,7 +19,7 @@ pub(crate) struct Answer {
     pub(crate) warnings: Vec<String>,
 }
 
-/// The body of a call.
+/// Returns the body of a call.
 pub(crate) fn review(version: &str, request: &Value) -> Vec<u8> {
     let review = json!({
         "apiVersion": format!("admission.k8s.io/{version}"),
@@ -83,7 +83,7 @@ fn check_patch_type(has_patch: bool, patch_type: Option<&str>, validating: bool)
     })
 }
 
-/// The operations of a patch; none if it is empty.
+/// Returns the operations of a patch, or `None` if it is empty.
 fn operations(patch: &[u8], patch_type: Option<&str>) -> Result<Option<Value>, String> {
     if patch.is_empty() {
         return Ok(None);
@@ -113,7 +113,7 @@ fn operations(patch: &[u8], patch_type: Option<&str>) -> Result<Option<Value>, S
     }
 }
 
-/// The error of a write that a webhook has refused.
+/// Returns the error of a write that a webhook has refused.
 pub(crate) fn refusal(webhook: &str, status: &Value) -> ApiError {
     let code = status
         .get("code")
@@ -130,7 +130,7 @@ pub(crate) fn refusal(webhook: &str, status: &Value) -> ApiError {
     ApiError::new(code, reason.to_owned(), message, status.get("details").cloned())
 }
 
-/// An object with the patch of a webhook.
+/// Returns an object with the patch of a webhook applied.
 pub(crate) fn patched(object: &Value, patch: &Value) -> Result<Value, String> {
     json_patch::apply(object, patch).map_err(|error| match error {
         JsonPatchError::Failed(why) => why,

@@ -1,4 +1,4 @@
-//! Custom resource definitions: the objects of a deleted one go before it.
+//! Custom resource definitions: the objects of a deleted definition are deleted before it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::handlers::verbs::delete::DeleteOptions;
 use crate::store::key_of;
 
 impl Core {
-    /// Deletes the objects of a deleted definition; when none is left, lets the definition go.
+    /// Deletes the objects of a deleted definition; releases the definition when none is left.
     pub(super) fn empty_definition(self: &Arc<Self>, name: &str) {
         let Some(definition) = self.store.get(self.definitions(), name) else {
             return;

@@ -1,4 +1,4 @@
-//! Garbage collection: an object goes when none of its owners is there any more.
+//! Garbage collection: deletes an object when none of its owners exists any more.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ enum Owner {
     /// The server does not serve its kind, so it cannot tell whether the owner exists.
     Unknown,
     Gone,
-    /// It waits for its dependents to go first.
+    /// It waits for its dependents to be deleted first.
     Waiting,
 }
 
 impl Core {
-    /// Looks at one object: as an owner that is being deleted, and as a dependent.
+    /// Processes one object: as an owner that is being deleted, and as a dependent.
     pub(super) fn look_at(self: &Arc<Self>, bucket: BucketId, key: &str) {
         let Some(stored) = self.store.get(bucket, key) else {
             return;
@@ -89,7 +89,7 @@ impl Core {
         let same = meta::name(&found) == Some(owner.name)
             && text("kind") == owner.kind
             && group_of(text("apiVersion")) == group_of(owner.api_version);
-        // An owner in another namespace counts as missing; one without a namespace is everybody's.
+        // An owner in another namespace counts as missing; a cluster-scoped one can own any object.
         let near = meta::namespace(&found).is_none_or(|namespace| Some(namespace) == meta::namespace(dependent));
         if !same || !near {
             return Owner::Gone;
@@ -98,7 +98,7 @@ impl Core {
         if waits { Owner::Waiting } else { Owner::There }
     }
 
-    /// Foreground deletion: the dependents go first, the owner when none is left that blocks it.
+    /// Foreground deletion: deletes the dependents first, and the owner when no dependent blocks it.
     fn delete_dependents(self: &Arc<Self>, bucket: BucketId, owner: &Stored) {
         let object = owner.value();
         let uid = meta::uid(&object).unwrap_or_default();
@@ -130,7 +130,7 @@ impl Core {
         }
     }
 
-    /// Takes owners out of an object.
+    /// Removes owners from an object.
     fn drop_owners(self: &Arc<Self>, bucket: BucketId, stored: &Stored, drop: impl Fn(&str) -> bool) {
         self.rewrite(bucket, &key_of(&stored.value()), |object| {
             let owners = meta::at(object, &["metadata", "ownerReferences"]).and_then(Value::as_array);
@@ -149,7 +149,7 @@ impl Core {
         });
     }
 
-    /// Takes a finalizer out of an object.
+    /// Removes a finalizer from an object.
     fn release(self: &Arc<Self>, bucket: BucketId, key: &str, finalizer: &str) {
         self.rewrite(bucket, key, |object| {
             let rest = meta::finalizers(object)

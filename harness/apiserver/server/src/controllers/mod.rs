@@ -2,8 +2,8 @@
 //! collects garbage ([`garbage`]), empties deleted namespaces ([`namespaces`]), fills Secrets for tokens ([`tokens`]).
 //! All of it follows from commits; nothing polls.
 //!
-//! A commit puts what there is to look at into the [`backlog`](crate::backlog); a task works it off and gives way after a few, so that a
-//! large namespace does not hold up requests.
+//! A commit puts tasks into the [`backlog`](crate::backlog); the controllers' task carries them out and yields after a
+//! few, so that a large namespace does not hold up requests.
 
 mod definitions;
 mod garbage;
@@ -24,7 +24,7 @@ use crate::store::key_of;
 /// garbage of a large cluster would stay for seconds while the server is busy.
 const AT_A_TIME: usize = 16;
 
-/// Starts the task that works the backlog off, unless it runs; the first request does it, because a runtime is needed.
+/// Starts the task that works on the backlog, unless it runs. The first request starts it, because it needs a runtime.
 pub(crate) fn ensure_running(core: &Arc<Core>) {
     if core.backlog.start() {
         tokio::spawn(run(Arc::downgrade(core), core.backlog.wake()));

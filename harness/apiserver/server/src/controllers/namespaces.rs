@@ -1,4 +1,4 @@
-//! Namespaces: a deleted one is emptied, and goes when it is empty.
+//! Namespaces: empties a deleted one, and deletes it when it is empty.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Core {
         }
     }
 
-    /// Deletes what there is in a namespace, pods without grace; tells what is left.
+    /// Deletes the objects in a namespace, pods without grace; returns the remaining ones.
     fn delete_content(self: &Arc<Self>, namespace: &str) -> Rest {
         let catalogue = self.registry.current();
         let caller = Self::own("namespace-controller");
@@ -65,7 +65,7 @@ impl Core {
         rest
     }
 
-    /// The conditions of a namespace that is being deleted.
+    /// Sets the conditions of a namespace that is being deleted.
     fn describe(&self, namespace: &mut Value, rest: &Rest) {
         let now = self.now();
         let list = |counts: &BTreeMap<String, usize>, word: &str| {
@@ -122,7 +122,7 @@ impl Core {
         }
     }
 
-    /// Takes the finalizer of the namespace controller out of a namespace.
+    /// Removes the finalizer of the namespace controller from a namespace.
     fn finalize(self: &Arc<Self>, name: &str) {
         while let Some(namespace) = self.namespace(name) {
             let mut new = Value::clone(&namespace.value());

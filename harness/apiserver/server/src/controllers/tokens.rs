@@ -1,4 +1,4 @@
-//! Secrets for the tokens of service accounts: filled when they are new, and gone with their account.
+//! Secrets for the tokens of service accounts: filled when they are new, and deleted with their account.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::handlers::verbs::delete::DeleteOptions;
 use crate::store::{Expect, Stored, Write, key, key_of};
 
 impl Core {
-    /// Looks after the Secrets for tokens in a namespace.
+    /// Fills or removes the Secrets for tokens in a namespace.
     pub(super) fn keep_token_secrets(self: &Arc<Self>, namespace: &str) {
         let secrets = self.store.list(self.buckets.secrets, &format!("{namespace}/")).0;
         for secret in secrets
@@ -24,7 +24,7 @@ impl Core {
         }
     }
 
-    /// Fills a Secret for a token, or removes it if the account is not there.
+    /// Fills a Secret for a token, or removes it if the account does not exist.
     pub(super) fn keep_token_secret(self: &Arc<Self>, key: &str) {
         while let Some(secret) = self.store.get(self.buckets.secrets, key) {
             let of_account = self.account_of_secret(&secret.value());
@@ -58,7 +58,7 @@ impl Core {
         is_same.then_some(account)
     }
 
-    /// A Secret with all that belongs into it.
+    /// Returns a Secret with all its data.
     fn filled(&self, secret: &Stored, account: &Value) -> std::io::Result<Value> {
         let mut filled = Value::clone(&secret.value());
         let namespace = meta::namespace(account).unwrap_or_default();

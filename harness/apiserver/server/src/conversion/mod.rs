@@ -1,4 +1,4 @@
-//! Versions of custom resources whose objects a webhook converts.
+//! Conversion of custom resources by webhooks.
 //!
 //! A [`Converter`] is the webhook of a definition, [`Conversions`] are the questions of one request to it. As with
 //! admission, a request never waits in the middle: it notes the objects to convert and continues with a substitute.
@@ -19,14 +19,14 @@ use crate::webhook_client::{self, Endpoint};
 
 /// Timeout of a webhook call in seconds.
 const TIMEOUT_SECS: u64 = 30;
-/// How much is sent in one review, unless one object alone is larger.
+/// Maximum size of a review in bytes, unless one object alone is larger.
 const MAX_SENT: usize = 1 << 20;
 
 /// The webhook of a definition.
 #[derive(Debug)]
 pub(crate) struct Converter {
     endpoint: Endpoint,
-    /// The version of `ConversionReview` that it understands.
+    /// The version of `ConversionReview` that the webhook accepts.
     review_version: String,
 }
 
@@ -49,9 +49,9 @@ impl Converter {
 /// An object to convert.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
-    /// The `apiVersion` that it is to have.
+    /// The requested `apiVersion`.
     to: String,
-    /// The object as JSON, without its revision: that is not known yet when the object is about to be stored.
+    /// The object as JSON, without its revision, because a new object does not have one before it is stored.
     object: String,
 }
 
@@ -72,12 +72,12 @@ impl Conversions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The request starts anew.
+    /// Starts a new attempt of the request.
     pub(crate) fn restart(&self) {
         self.lock().failure = None;
     }
 
-    /// An object in another version; the object as it was while it has yet to be asked for.
+    /// Returns an object in another version. Until the webhook has been called, returns the object as it was.
     ///
     /// # Errors
     /// If it cannot be converted, the reason.
@@ -106,7 +106,7 @@ impl Conversions {
         Ok(object)
     }
 
-    /// An object without which the request cannot go on.
+    /// Returns the converted object; if the conversion failed, records that the request cannot continue.
     pub(crate) fn needed(&self, converted: Result<Value, String>) -> Value {
         converted.unwrap_or_else(|reason| {
             self.lock().failure = Some(reason);
@@ -158,13 +158,13 @@ impl Conversions {
         }
     }
 
-    /// Forgets what was asked and heard.
+    /// Forgets the questions and answers.
     pub(crate) fn clear(&self) {
         *self.lock() = State::default();
     }
 }
 
-/// Has objects converted that are all to have the same version.
+/// Calls the webhook for objects that need the same version.
 async fn ask(converter: &Converter, batch: &[Question], uid: &str) -> Result<Vec<Value>, String> {
     let to = batch.first().map_or("", |question| question.to.as_str());
     let read = |question: &Question| serde_json::from_str(&question.object).unwrap_or_default();

@@ -26,13 +26,13 @@ pub(super) struct Review<'a> {
     /// The version of the review.
     pub(super) version: &'a str,
     pub(super) uid: &'a str,
-    /// The `apiVersion` that the objects are to have.
+    /// The `apiVersion` that the objects must have.
     pub(super) to: &'a str,
     pub(super) objects: &'a [Value],
 }
 
 impl Review<'_> {
-    /// The body of the call.
+    /// Returns the body of the call.
     pub(super) fn body(&self) -> Vec<u8> {
         let review = json!({
             "kind": REVIEW.kind,
@@ -43,7 +43,7 @@ impl Review<'_> {
         review.to_string().into_bytes()
     }
 
-    /// The converted objects in an answer; the error is in the words of the server.
+    /// Returns the converted objects in an answer; the error is in the words of the server.
     pub(super) fn read(&self, answer: Result<Vec<u8>, String>) -> Result<Vec<Value>, String> {
         let first = self.objects.first().unwrap_or(&Value::Null);
         let about = format!(
@@ -80,7 +80,8 @@ impl Review<'_> {
         Ok(objects.cloned().unwrap_or_default())
     }
 
-    /// Checks that a converted object is still the one that it was, and gives it back what a conversion may not change.
+    /// Checks that a converted object is still the same object, and restores the parts that a conversion must not
+    /// change.
     fn take(&self, about: &str, index: usize, original: &Value, mut converted: Value) -> Result<Value, String> {
         match &converted {
             Value::Object(_) => {}
@@ -122,7 +123,7 @@ impl Review<'_> {
     }
 }
 
-/// The metadata as it was, with the labels and annotations that the webhook gave.
+/// Returns the original metadata with the labels and annotations from the webhook.
 fn restored(original: &Value, converted: &Value) -> Result<Value, String> {
     let metadata = original.get("metadata").and_then(Value::as_object);
     let mut metadata = metadata.cloned().unwrap_or_default();
@@ -146,7 +147,7 @@ fn restored(original: &Value, converted: &Value) -> Result<Value, String> {
 /// A validation of labels or annotations.
 type Check = fn(&Map<String, Value>, &FieldPath<'_>, &mut ErrorList);
 
-/// A map whose values are texts.
+/// Reads a map whose values are texts.
 fn texts(key: &str, given: &Value) -> Result<Map<String, Value>, String> {
     let field = format!("metadata.{key}");
     let Some(members) = given.as_object() else {

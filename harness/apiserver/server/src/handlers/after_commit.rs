@@ -16,7 +16,7 @@ use crate::store::commits::Change;
 use crate::store::{BucketId, Committed, Expect, Stored, Write, key_of};
 
 impl Core {
-    /// The caller that the server itself is.
+    /// Returns a caller that stands for the server itself.
     pub(crate) fn own(name: &str) -> Caller {
         Caller {
             user: Arc::new(User::new(&format!("system:{name}"), &["system:masters"])),
@@ -25,7 +25,7 @@ impl Core {
         }
     }
 
-    /// Does at once what must be seen at once, and notes the rest.
+    /// Carries out the urgent consequences of a commit, and queues the rest.
     pub(crate) fn after_commit(self: &Arc<Self>, committed: &Committed) {
         let Committed {
             bucket,
@@ -91,7 +91,7 @@ impl Core {
         self.buckets.definitions
     }
 
-    /// Decides about the names of every definition that is not settled, and serves what is established.
+    /// Settles the names of every definition, and serves the established ones.
     fn settle_definitions(self: &Arc<Self>) {
         let (all, _) = self.store.list(self.definitions(), "");
         let objects: Vec<Arc<Value>> = all.iter().map(|stored| stored.value()).collect();
@@ -105,7 +105,8 @@ impl Core {
             if let Some(members) = settled.as_object_mut() {
                 members.insert("status".to_owned(), status);
             }
-            // The commit comes back here, until nothing is left to settle; so does the one that was faster.
+            // The commit calls this function again, until nothing is left to settle; so does a concurrent write that
+            // came first.
             let _ = self.write_definition(definition, settled);
             return;
         }

@@ -16,14 +16,14 @@ use crate::registry::{Catalogue, Group, Resource, Subresource, Version, is_built
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// How Go clients ask for the binary form of `/openapi/v2`, and what it is called.
+/// Media types for the binary form of `/openapi/v2`: the one that Go clients request, and the one of the answer.
 const OPENAPI_ACCEPTED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const OPENAPI_BINARY: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// The checks that can be asked for by name, as in `/healthz/ping`.
+/// The checks that can be requested by name, as in `/healthz/ping`.
 const CHECKS: [&str; 4] = ["ping", "log", "etcd", "informer-sync"];
 
-/// Answers what is not about a resource.
+/// Answers requests that are not about a resource.
 pub(crate) fn answer(
     core: &Arc<Core>,
     catalogue: &Catalogue,
@@ -32,7 +32,7 @@ pub(crate) fn answer(
 ) -> Result<Reply, ApiError> {
     let about_apis = match &route {
         Route::Version | Route::LegacyVersions | Route::Groups => true,
-        // The server of custom resources does not look at the method.
+        // The server of custom resources ignores the method.
         Route::Group(group) | Route::GroupVersion(group, _) => is_built_in(group),
         Route::Health(_)
         | Route::Metrics
@@ -114,7 +114,7 @@ fn made(object: Value) -> Reply {
     Reply::Made { code: 200, object }
 }
 
-/// JSON for people, whatever was asked for.
+/// Returns indented JSON, whatever form was requested.
 fn indented(object: &Value) -> Reply {
     Reply::Raw {
         code: 200,
@@ -164,7 +164,7 @@ fn version() -> Value {
     })
 }
 
-/// Requests by verb, kind and client, in the text format of Prometheus.
+/// Returns requests by verb, kind and client, in the text format of Prometheus.
 fn metrics(core: &Arc<Core>) -> String {
     let mut text = String::from("# TYPE apiserver_request_total counter\n");
     for (counted, count) in core.faults.counts() {
@@ -231,7 +231,7 @@ fn group_json(group: &Group) -> Value {
     json!({"name": group.name, "versions": versions, "preferredVersion": versions.first()})
 }
 
-/// An object without the members that are empty.
+/// Returns an object without empty members.
 pub(crate) fn compact(members: Value) -> Map<String, Value> {
     let Value::Object(mut members) = members else {
         return Map::new();
@@ -308,7 +308,7 @@ fn wants_aggregated(parts: &http::request::Parts) -> bool {
     })
 }
 
-/// All resources of the groups with names, or of the one without, in one document.
+/// Returns all resources of the named groups, or of the core group, in one document.
 fn aggregated(catalogue: &Catalogue, core_group: bool) -> Reply {
     let groups = catalogue
         .groups
@@ -350,7 +350,7 @@ fn aggregated_group(group: &Group) -> Value {
 }
 
 fn aggregated_resource(resource: &Resource) -> Value {
-    // The kind of a built-in resource is said without its group and version, which are those of the path.
+    // For the kind of a built-in resource, group and version are empty if they are those of the path.
     let kind = |group: &str, version: &str, kind: &str| {
         let own = resource.custom().is_none() && group == resource.group && version == resource.version;
         let (group, version) = if own { ("", "") } else { (group, version) };

@@ -16,7 +16,7 @@ use crate::api_error::{About, ApiError};
 use crate::conversion::Conversions;
 use crate::registry::{Catalogue, Resource};
 
-/// Longest name of a field manager.
+/// Maximum length of a field manager's name in bytes.
 const MAX_MANAGER_BYTES: usize = 128;
 
 /// Treatment of unknown and duplicate fields.
@@ -44,7 +44,7 @@ impl Call {
         apply::manager_or_user_agent(self.query.get("fieldManager"), &self.caller.user_agent)
     }
 
-    /// The media type of the body without parameters.
+    /// Returns the media type of the body without parameters.
     pub(super) fn media(&self) -> &str {
         let content_type = self.header(http::header::CONTENT_TYPE).unwrap_or_default();
         content_type.split(';').next().unwrap_or_default().trim()
@@ -54,7 +54,7 @@ impl Call {
         self.verb == super::Verb::Patch && self.media() == "application/apply-patch+yaml"
     }
 
-    /// The write that the request is, for the managed fields.
+    /// Returns the request as a write, for the managed fields.
     pub(super) fn write<'a>(&'a self, manager: &'a str, versions: &'a dyn Versions, core: &Core) -> Write<'a> {
         Write {
             manager,
@@ -66,7 +66,7 @@ impl Call {
     }
 }
 
-/// A resource among all that are served.
+/// A resource, with all served resources.
 #[derive(Debug)]
 pub(super) struct Served<'a> {
     catalogue: Arc<Catalogue>,
@@ -87,7 +87,7 @@ impl Versions for Served<'_> {
 }
 
 impl Core {
-    /// The versions of the resource of a call.
+    /// Returns the versions of the resource of a call.
     pub(super) fn served<'a>(&self, call: &'a Call) -> Served<'a> {
         Served {
             catalogue: self.registry.current(),
@@ -96,7 +96,7 @@ impl Core {
         }
     }
 
-    /// Gives the caller what it changed; an apply has done so itself.
+    /// Makes the caller the owner of the fields that it changed; an apply has already done so.
     pub(super) fn track(&self, call: &Call, old: Option<&Value>, new: &mut Value) {
         if !call.is_apply() {
             let manager = call.manager();
@@ -107,7 +107,7 @@ impl Core {
     }
 }
 
-/// Checks the options in the query that are about fields. `kind` is that of the options: `PatchOptions`.
+/// Checks the options about fields in the query. `kind` is that of the options: `PatchOptions`.
 pub(super) fn check_options(call: &Call, kind: &str) -> Result<(), ApiError> {
     let mut errors = Vec::new();
     let manager = call.query.get("fieldManager").unwrap_or_default();
@@ -181,7 +181,7 @@ fn verdict(kind: &str, errors: &[FieldError]) -> Result<(), ApiError> {
     Err(ApiError::invalid(about, errors))
 }
 
-/// Duplicate and, for built-in kinds, unknown fields of the object in the body of a create or update.
+/// Returns the duplicate and, for built-in kinds, unknown fields of the object in the body of a create or update.
 pub(super) fn findings_of_body(call: &Call) -> Vec<String> {
     if call.validation() == Validation::Ignore {
         return Vec::new();
@@ -197,7 +197,7 @@ pub(super) fn findings_of_body(call: &Call) -> Vec<String> {
     findings
 }
 
-/// Adds the errors to the warnings; with strict validation they are an error, of which this is the message.
+/// Adds the findings to the warnings; with strict validation, returns them as an error.
 pub(super) fn report(call: &Call, findings: Vec<String>, warnings: &mut Vec<String>) -> Result<(), String> {
     match call.validation() {
         Validation::Ignore => Ok(()),
@@ -209,7 +209,7 @@ pub(super) fn report(call: &Call, findings: Vec<String>, warnings: &mut Vec<Stri
     }
 }
 
-/// The error of an object that its kind cannot be read from.
+/// Returns the error for an object that its kind cannot decode.
 pub(super) fn cannot_be_handled(call: &Call, error: &str) -> ApiError {
     let (kind, version) = (&call.resource.kind, &call.resource.version);
     ApiError::bad_request(format!(
@@ -217,7 +217,7 @@ pub(super) fn cannot_be_handled(call: &Call, error: &str) -> ApiError {
     ))
 }
 
-/// The error of a patch whose result cannot be read, or is not valid strictly.
+/// Returns the error for a patch whose result cannot be read, or fails strict validation.
 pub(super) fn invalid_patch(quoted: String, error: &str) -> ApiError {
     let about = About {
         group: "",

@@ -1,4 +1,4 @@
-//! A request in, an answer out, whether it came over HTTPS or from this process.
+//! Processing of requests, over HTTPS or in the same process.
 //!
 //! [`Core::handle`] is the path of every request: injected faults, the identity of the [`Caller`], the route of the
 //! path ([`route`]), the verb ([`verbs`]) and the form of the answer ([`codecs`]). On the way, a write is brought into
@@ -43,7 +43,7 @@ use codecs::{accept, decode, negotiate};
 use query::Query;
 use route::Route;
 
-/// The largest body of a request.
+/// Maximum size of a request's body in bytes.
 pub(crate) const MAX_BODY: usize = 3 * 1024 * 1024;
 
 /// The sender of a request.
@@ -54,7 +54,7 @@ pub(crate) struct Caller {
     pub(crate) side: Side,
 }
 
-/// One server: everything that its requests share.
+/// The state that all requests of a server share.
 pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) store: Arc<Store>,
@@ -79,7 +79,7 @@ struct Exchange {
     passed: Option<Passed>,
 }
 
-/// A request for a resource, taken apart.
+/// A parsed request for a resource.
 pub(crate) struct Call {
     pub(crate) verb: Verb,
     pub(crate) resource: Arc<Resource>,
@@ -141,7 +141,7 @@ impl Verb {
 }
 
 impl Call {
-    /// The words of an error about this object; `details.kind` is the plural.
+    /// Returns the subject of an error about this object; `details.kind` is the plural.
     pub(crate) fn about<'a>(&'a self, name: &'a str) -> About<'a> {
         About {
             group: &self.resource.group,
@@ -150,9 +150,9 @@ impl Call {
         }
     }
 
-    /// The words of an error about this object; `details.kind` is the kind.
+    /// Returns the subject of an error about this object; `details.kind` is the kind.
     pub(crate) fn about_kind<'a>(&'a self, name: &'a str) -> About<'a> {
-        // Events of both groups are checked as those of the core group.
+        // Events of both groups are validated as those of the core group.
         let event = self.resource.custom().is_none() && self.resource.kind == "Event";
         About {
             group: if event { "" } else { &self.resource.group },
@@ -161,7 +161,7 @@ impl Call {
         }
     }
 
-    /// The prefix of the keys of the collection.
+    /// Returns the prefix of the keys of the collection.
     pub(crate) fn prefix(&self) -> String {
         self.namespace
             .as_ref()
@@ -169,7 +169,7 @@ impl Call {
             .unwrap_or_default()
     }
 
-    /// The key of the object.
+    /// Returns the key of the object.
     pub(crate) fn key(&self) -> String {
         crate::store::key(self.namespace.as_deref(), self.name.as_deref().unwrap_or_default())
     }
@@ -252,7 +252,7 @@ impl Core {
         let query = Query::parse(parts.uri.query());
         let nameless = target.name.is_none() && matches!(parts.method, Method::PUT | Method::PATCH);
         if nameless && target.resource.custom().is_some() {
-            // The server of custom resources says in its own way that a name is missing.
+            // The server of custom resources has a separate error for a missing name.
             return if target.resource.namespaced && target.namespace.is_none() {
                 Ok(discovery::page_not_found())
             } else {
@@ -312,7 +312,7 @@ impl Core {
         Ok(reply)
     }
 
-    /// Does what is asked; as long as webhooks have to be heard first, they are called, and all starts again.
+    /// Carries out a request; while webhooks must be called first, calls them and starts again.
     async fn dispatch_admitted(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
         let before = warnings.len();
         loop {
@@ -352,7 +352,7 @@ impl Core {
         }
     }
 
-    /// The current time as `metadata` has it.
+    /// Returns the current time in the form of `metadata`.
     pub(crate) fn now(&self) -> String {
         baton_apimachinery::meta::time((self.options.clock)())
     }
@@ -380,7 +380,7 @@ fn check_verb(call: &Call) -> Result<(), ApiError> {
     }
     let everywhere = call.resource.namespaced && call.namespace.is_none();
     let fits = match call.verb {
-        // The server of custom resources does not mind a name where there should be none.
+        // The server of custom resources accepts a name where there should be none.
         Verb::Create => {
             let named = call.name.is_some() && (call.resource.custom().is_none() || call.subresource.is_some());
             named == call.subresource.is_some() && !everywhere

@@ -11,7 +11,7 @@ use crate::fault_injection::{FaultInjector, RequestInfo, Side};
 use crate::handlers::query::{Query, decode_segment};
 use crate::handlers::{Caller, Verb};
 
-/// Headers that are about a connection and not about what is said on it; and those that are set anew.
+/// Headers that belong to a connection and not to a message, and headers that the proxy sets.
 const NOT_PASSED_ON: [HeaderName; 8] = [
     header::AUTHORIZATION,
     header::CONNECTION,
@@ -64,7 +64,7 @@ impl Named {
             rest => (false, rest),
         };
         let (namespace, rest) = match rest {
-            // A namespace is an object too, and has subresources.
+            // A namespace is also an object, with subresources.
             ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, rest),
             ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some((*namespace).to_owned()), rest),
             rest => (None, rest),
@@ -97,7 +97,7 @@ impl Named {
     }
 }
 
-/// An answer that goes on only while the client can be reached: what a watch tells during a cut comes after it.
+/// Returns an answer that continues only while the client can be reached: events during a cut are sent after it.
 pub(crate) fn held_back(
     faults: FaultInjector,
     side: Side,

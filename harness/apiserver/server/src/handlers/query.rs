@@ -18,7 +18,7 @@ impl Query {
         )
     }
 
-    /// The first value of a parameter; empty values count as not given.
+    /// Returns the first value of a parameter; an empty value counts as missing.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.0
             .iter()
@@ -35,7 +35,8 @@ impl Query {
             .collect()
     }
 
-    /// A boolean as conversion of the query sees it: anything but `false` and `0` is true, also nothing (`?watch`).
+    /// Returns a boolean as the conversion of the query reads it: any value but `false` and `0` is true, even an empty
+    /// one (`?watch`).
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         let value = self.0.iter().find(|(each, _)| each == key)?;
         Some(!matches!(value.1.to_ascii_lowercase().as_str(), "false" | "0"))
@@ -61,12 +62,12 @@ impl Query {
     }
 }
 
-/// A path segment with percent signs resolved.
+/// Decodes the percent signs of a path segment.
 pub(crate) fn decode_segment(segment: &str) -> Cow<'_, str> {
     if !segment.contains('%') {
         return Cow::Borrowed(segment);
     }
-    // In a path a plus sign is one.
+    // In a path, a plus sign stands for itself.
     let text = segment.replace('+', "%2B");
     let decoded = form_urlencoded::parse(text.as_bytes())
         .next()

@@ -11,7 +11,7 @@ use super::query::decode_segment;
 pub(crate) enum Route {
     /// `/version`
     Version,
-    /// `/healthz`, `/livez`, `/readyz`, or one of their checks: what follows the first word.
+    /// `/healthz`, `/livez`, `/readyz`, or one of their checks: the rest of the path.
     Health(Option<String>),
     /// `/metrics`
     Metrics,
@@ -29,11 +29,11 @@ pub(crate) enum Route {
     OpenApi(String),
     /// A collection, an object or a subresource.
     Resource(ResourceRoute),
-    /// No such path: the answer is the text of a web server.
+    /// No such path: answered with the text of a web server.
     UnknownPath,
-    /// A path under a group that no resource has: the answer is a `Status`.
+    /// A path under a group that no resource has: answered with a `Status`.
     UnknownResource,
-    /// A subresource that a custom resource does not have: the answer is that the object of that name is not found.
+    /// A subresource that a custom resource does not have: answered as if the object of that name did not exist.
     UnknownSubresource(Arc<Resource>, String),
 }
 

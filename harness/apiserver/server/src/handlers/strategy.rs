@@ -11,7 +11,7 @@ use crate::admission;
 use crate::registry::custom::CustomVersion;
 use crate::registry::{Origin, Resource};
 
-/// The three ways in which objects are treated.
+/// The three groups of kinds.
 #[derive(Clone, Copy)]
 enum Kind<'a> {
     /// A `CustomResourceDefinition`: a built-in kind with separate rules.
@@ -32,8 +32,8 @@ pub(crate) fn is_definition(resource: &Resource) -> bool {
     resource.is("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-/// Brings what was read into the form of its kind: types checked, unknown fields dropped, defaults filled in. The error
-/// is that of the decoder. Gives the paths of the fields of custom resources that were dropped.
+/// Converts a decoded object to the form of its kind: types checked, unknown fields dropped, defaults set. The error is
+/// that of the decoder. Returns the paths of the dropped fields of custom resources.
 pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
     match kind_of(resource) {
         Kind::Definition => {
@@ -55,7 +55,7 @@ pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<Vec<Stri
     Ok(Vec::new())
 }
 
-/// The typed form of the metadata of a custom resource. Gives the paths of what is not known in it.
+/// Converts the metadata of a custom resource to its typed form. Returns the paths of unknown fields.
 fn decode_metadata(object: &mut Value) -> Result<Vec<String>, String> {
     let Some(metadata) = object.get_mut("metadata").filter(|metadata| !metadata.is_null()) else {
         return Ok(Vec::new());
@@ -67,7 +67,7 @@ fn decode_metadata(object: &mut Value) -> Result<Vec<String>, String> {
     Ok(dropped)
 }
 
-/// Sets what a new object begins with, and drops what a client must not set.
+/// Sets the initial values of a new object, and drops fields that a client must not set.
 pub(super) fn prepare_create(resource: &Resource, object: &mut Value) {
     match kind_of(resource) {
         Kind::Builtin(entry) => strategy::prepare_create(entry, object),
@@ -84,7 +84,7 @@ pub(super) fn prepare_create(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Fills in what reading a validated new object back would fill in.
+/// Sets the values that reading a validated new object back would set.
 pub(super) fn complete_create(resource: &Resource, object: &mut Value) {
     if let Kind::Builtin(entry) = kind_of(resource) {
         strategy::complete_create(entry, object);
@@ -102,7 +102,7 @@ pub(super) fn unusual_formats(resource: &Resource, new: &Value, old: &Value) -> 
     warnings
 }
 
-/// The warning that every answer about a deprecated built-in kind carries.
+/// Returns the warning of a deprecated built-in kind, which every answer about it carries.
 pub(super) fn deprecation(resource: &Resource) -> Option<String> {
     match kind_of(resource) {
         Kind::Builtin(entry) => warnings::deprecation(entry).map(str::to_owned),
@@ -149,7 +149,7 @@ pub(super) fn change_warnings(resource: &Resource, new: &Value, old: &Value, sub
     }
 }
 
-/// Keeps what this request cannot change, and counts the generation.
+/// Restores the parts that this request cannot change, and counts the generation.
 pub(super) fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subresource: Option<&str>) {
     match kind_of(resource) {
         Kind::Builtin(entry) => strategy::prepare_update(entry, new, old, subresource),
@@ -169,7 +169,7 @@ pub(super) fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, 
     }
 }
 
-/// A write of the status changes it and who owns it, and nothing else.
+/// Keeps everything but the status and its managed fields.
 fn keep_all_but_status(new: &mut Value, old: &Value) {
     let (Some(members), Some(before)) = (new.as_object_mut(), old.as_object()) else {
         return;
@@ -198,7 +198,7 @@ fn put(object: &mut Value, key: &str, value: Option<Value>) {
     };
 }
 
-/// The generation grows with every change beyond metadata, and beyond the status where that is written apart.
+/// Increases the generation after a change outside metadata, and outside the status if the status is a subresource.
 fn count_generation(new: &mut Value, old: &Value, status_apart: bool) {
     let ignored = |key: &str| key == "metadata" || (key == "status" && status_apart);
     let changed = match (new.as_object(), old.as_object()) {
@@ -255,7 +255,7 @@ pub(super) fn validate_update(
             }
         }
         Kind::Definition => {
-            // Once as every object, once more as its kind.
+            // The generic validation, and then that of the kind.
             metadata::validate_update(new, old, Strictness::Builtin, &mut found);
             metadata::validate_update(new, old, Strictness::Builtin, &mut found);
             found.extend(match subresource {

@@ -1,6 +1,6 @@
-//! Objects in the version that a caller speaks, and in the one in which they are stored.
+//! Objects in the version of a caller, and in the stored version.
 //!
-//! Custom resources with a conversion webhook are the reason why much of this can fail: see [`crate::conversion`].
+//! Much of this can fail because of conversion webhooks: see [`crate::conversion`].
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::selector::Selectors;
 use crate::store::Stored;
 
 impl Call {
-    /// A stored object as the call sees it.
+    /// Returns a stored object as the call sees it.
     pub(super) fn show(&self, stored: &Arc<Stored>) -> Result<Shown, ApiError> {
         let shown = show(&self.resource, &self.conversions, stored);
         self.conversions.settled()?;
         Ok(shown)
     }
 
-    /// Stored objects as the call sees them.
+    /// Returns stored objects as the call sees them.
     pub(super) fn show_all(&self, stored: &[Arc<Stored>]) -> Result<Vec<Shown>, ApiError> {
         let shown = stored
             .iter()
@@ -35,7 +35,7 @@ impl Call {
         Ok(shown)
     }
 
-    /// Makes sure that [`Self::to_storage`] will not fail: to be called before anything is committed for the object.
+    /// Checks that [`Self::to_storage`] will not fail; call it before a commit for the object.
     pub(super) fn convert_ahead(&self, object: &Value) -> Result<(), ApiError> {
         self.conversions.settled()?;
         match self.resource.converter() {
@@ -71,12 +71,12 @@ impl Call {
     }
 }
 
-/// An object that is about to be stored.
+/// An object before it is stored.
 #[derive(Debug, Clone)]
 pub(super) struct ToStore {
-    /// In the version in which it is stored.
+    /// The object in its stored version.
     pub(super) object: Value,
-    /// In the version of the call, if that is another one.
+    /// The object in the version of the call, if that differs.
     shown: Option<Value>,
 }
 
@@ -92,7 +92,7 @@ impl ToStore {
     }
 }
 
-/// How an object is shown that has been stored: it need not be converted again for that.
+/// The view of a stored object, without another conversion.
 #[derive(Debug)]
 pub(super) struct AsSent(Option<Value>);
 
@@ -105,7 +105,7 @@ impl AsSent {
     }
 }
 
-/// An object with the metadata of a later state of it, in which nothing else has changed.
+/// Returns an object with the metadata of a later state that differs in nothing else.
 pub(super) fn marked_as(shown: &Value, later: &Value) -> Value {
     let mut object = shown.clone();
     let (Some(metadata), Some(later)) = (
@@ -125,7 +125,7 @@ pub(super) fn marked_as(shown: &Value, later: &Value) -> Value {
     object
 }
 
-/// An object as a version of its resource shows it; while conversions are not settled, it need not be that.
+/// Returns an object in the version of its resource; until all conversions are settled, it may be in another one.
 pub(super) fn show(resource: &Resource, conversions: &Conversions, stored: &Arc<Stored>) -> Shown {
     let outdated = resource.custom().is_some_and(|custom| stored.revision < custom.changed);
     if stored.is_in(&resource.api_version) && !outdated {
@@ -150,12 +150,12 @@ pub(super) fn matches(
     }
 }
 
-/// An object in the version of a resource, as [`show`].
+/// Returns an object in the version of a resource, as [`show`].
 pub(super) fn in_version(resource: &Resource, conversions: &Conversions, value: &Value) -> Value {
     let Some(custom) = resource.custom() else {
         return versions::convert(value, &resource.api_version);
     };
-    // What was stored before the definition changed gets defaults that are new since then.
+    // An object that was stored before the definition changed gets the new defaults.
     let mut value = value.clone();
     if let Some(schema) = &custom.storage_schema {
         schema.apply_defaults(&mut value);
@@ -168,7 +168,7 @@ pub(super) fn in_version(resource: &Resource, conversions: &Conversions, value: 
     value
 }
 
-/// An object in the version that it is stored in, without what that version does not know.
+/// Returns an object in its stored version, without fields that this version does not know.
 fn to_storage(resource: &Resource, conversions: &Conversions, object: Value) -> Value {
     let Some(custom) = resource.custom() else {
         return versions::convert(&object, &resource.storage_api_version);
@@ -177,13 +177,13 @@ fn to_storage(resource: &Resource, conversions: &Conversions, object: Value) -> 
     let mut object = conversions.needed(converted);
     if let Some(schema) = &custom.storage_schema {
         schema.prune(&mut object);
-        // The reference does so whenever it reads the object.
+        // The reference sets defaults whenever it reads the object.
         schema.apply_defaults(&mut object);
     }
     object
 }
 
-/// An object in the version of a resource, with whatever that version does not know.
+/// Returns an object in the version of a resource, including fields that the version does not know.
 ///
 /// # Errors
 /// If a webhook should convert it and cannot, the reason.

@@ -10,10 +10,10 @@ use crate::registry::custom::CustomVersion;
 /// The keywords that version 2 does not have.
 const NOT_IN_V2: &[&str] = &["allOf", "anyOf", "not", "nullable", "oneOf", "default"];
 
-/// Deepest schema that is copied.
+/// Maximum depth of a schema that is copied.
 const MAX_DEPTH: usize = 200;
 
-/// The name of the definition of a kind: the group backwards, version, kind.
+/// Returns the name of the definition of a kind: the reversed group, version, kind.
 pub(super) fn name(group: &str, version: &str, kind: &str) -> String {
     let mut parts: Vec<&str> = group.split('.').rev().collect();
     parts.extend([version, kind]);
@@ -28,7 +28,7 @@ pub(super) fn add(format: Format, resource: &Resource, of: &CustomVersion, defin
         Some(Value::Object(schema)) => schema,
         _ => Map::from_iter([("type".to_owned(), "object".into())]),
     };
-    // The same words as of the options of a deletion, which every document has.
+    // The words are those of the options of a deletion, which every document has.
     let typed = ["apiVersion", "kind"].map(|field| {
         let options = definitions.get("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
         let said = options.and_then(|options| options.get("properties")?.get(field)?.get("description"));
@@ -63,7 +63,7 @@ pub(super) fn add(format: Format, resource: &Resource, of: &CustomVersion, defin
     definitions.insert(name, Value::Object(schema));
 }
 
-/// The schema without what the format cannot say.
+/// Returns the schema without the keywords that the format lacks.
 fn plain(format: Format, schema: &Value, depth: usize) -> Value {
     let Value::Object(members) = schema else {
         return schema.clone();

@@ -1,8 +1,8 @@
-//! `/openapi/v2` and `/openapi/v3`: what kubectl explains, validates and patches with.
+//! `/openapi/v2` and `/openapi/v3`: the documents with which kubectl explains, validates and patches.
 //!
-//! [`answer`] routes; `schemas` makes the schemas of the built-in kinds out of those of `k8s-openapi` and what the kinds'
-//! generated facts add, `custom` those of custom resources, `paths` the operations. `proto` is the form in which Go clients
-//! read version 2.
+//! [`answer`] routes; `schemas` makes the schemas of the built-in kinds from those of `k8s-openapi` and the generated
+//! facts, `custom` those of custom resources, `paths` the operations. `proto` is the form in which Go clients read
+//! version 2.
 
 mod custom;
 mod paths;
@@ -36,7 +36,7 @@ impl Format {
     }
 }
 
-/// The document at a path below `/openapi/`, `None` if there is none.
+/// Returns the document at a path below `/openapi/`, or `None` if there is none.
 pub(crate) fn answer(catalogue: &Catalogue, path: &str) -> Option<Value> {
     match path.trim_end_matches('/') {
         "v2" => Some(v2(catalogue)),
@@ -53,12 +53,12 @@ pub(crate) fn answer(catalogue: &Catalogue, path: &str) -> Option<Value> {
     }
 }
 
-/// `/openapi/v2`, as Go clients read it.
+/// Returns `/openapi/v2` in the binary form for Go clients.
 pub(crate) fn binary(catalogue: &Catalogue) -> Vec<u8> {
     proto::document(&v2(catalogue))
 }
 
-/// `/openapi/v3`: where the document of each group and version is.
+/// Returns `/openapi/v3`: the path of the document of each group and version.
 fn v3_index(catalogue: &Catalogue) -> Value {
     let mut entries = Map::new();
     for group in &catalogue.groups {
@@ -75,7 +75,7 @@ fn v3_index(catalogue: &Catalogue) -> Value {
     json!({"paths": entries})
 }
 
-/// Changes whenever the document does, so that clients may keep it.
+/// Returns a hash that changes whenever the document does, so that clients may cache it.
 fn hash(version: &Version) -> String {
     let mut digest = Sha256::new();
     for resource in &version.resources {
@@ -140,7 +140,7 @@ fn definitions(format: Format, versions: &[(&str, &Version)]) -> Map<String, Val
     definitions
 }
 
-/// Group, version and kind, as the extension has them.
+/// Returns group, version and kind in the form of the extension.
 fn group_version_kind(group: &str, version: &str, kind: &str) -> Value {
     json!({"group": group, "version": version, "kind": kind})
 }

@@ -1,4 +1,4 @@
-//! The operations: which paths take which verbs, kinds and parameters.
+//! The operations: the verbs, kinds and parameters of each path.
 
 use baton_apikinds::types::kinds;
 use serde_json::{Map, Value, json};
@@ -18,7 +18,7 @@ const PATCHES: &[&str] = &[
     "application/apply-patch+yaml",
 ];
 
-/// The operations of all resources of these versions.
+/// Returns the operations of all resources of these versions.
 pub(super) fn paths(format: Format, versions: &[(&str, &Version)]) -> Map<String, Value> {
     let mut paths = Map::new();
     for (group, version) in versions {
@@ -38,7 +38,7 @@ pub(super) fn paths(format: Format, versions: &[(&str, &Version)]) -> Map<String
 struct Operations<'a> {
     format: Format,
     resource: &'a Resource,
-    /// Group, version and kind that it speaks.
+    /// Group, version and kind of the body.
     gvk: (&'a str, &'a str, &'a str),
     verbs: &'a [String],
 }
@@ -88,7 +88,7 @@ fn add(format: Format, base: &str, resource: &Resource, paths: &mut Map<String, 
 }
 
 impl Operations<'_> {
-    /// Adds a path with those of the (method, verb) pairs that are allowed.
+    /// Adds a path with those (method, verb) pairs that are allowed.
     fn put(&self, paths: &mut Map<String, Value>, path: &str, methods: &[(&str, &str)], parameters: &[&str]) {
         let mut item = Map::new();
         for (method, verb) in methods {
@@ -214,7 +214,7 @@ impl Operations<'_> {
         }
     }
 
-    /// The definition of the kind, or of its list.
+    /// Returns the name of the definition of the kind, or of its list.
     fn definition(&self, suffix: &str) -> String {
         let (group, version, kind) = self.gvk;
         if self.resource.custom().is_some() && (group, kind) == (&self.resource.group, &self.resource.kind) {
@@ -227,7 +227,7 @@ impl Operations<'_> {
     }
 }
 
-/// The parameters in the query of a verb, with their types.
+/// Returns the query parameters of a verb, with their types.
 fn query_of(verb: &str) -> &'static [(&'static str, &'static str)] {
     match verb {
         "list" => &[

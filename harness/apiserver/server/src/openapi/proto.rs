@@ -1,12 +1,12 @@
-//! The document of version 2 in the binary form that Go clients read it in.
+//! The document of version 2 in the binary form for Go clients.
 //!
-//! The messages are those of gnostic's `openapi_v2`: the definitions with all that schemas say, and of the paths what
-//! clients ask about, which query parameters a patch of a kind has.
+//! The messages are those of gnostic's `openapi_v2`: definitions with complete schemas and, of the paths, only what
+//! clients look up: the query parameters of a patch.
 
 use baton_apimachinery::meta;
 use serde_json::{Map, Value};
 
-/// A message that is being written.
+/// A message in the making.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -55,7 +55,7 @@ impl Message {
         self.varint(number);
     }
 
-    /// A message of one other message.
+    /// Returns a message that contains one other message.
     fn of(field: u64, message: &Self) -> Self {
         let mut outer = Self::default();
         outer.message(field, message);
@@ -63,7 +63,7 @@ impl Message {
     }
 }
 
-/// A document of version 2.
+/// Returns a document of version 2.
 pub(super) fn document(document: &Value) -> Vec<u8> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut info = Message::default();
@@ -95,7 +95,7 @@ fn named(name: &str, value: &Message) -> Message {
     named
 }
 
-/// Any value, as YAML; JSON is YAML.
+/// Returns any value as YAML; JSON is YAML.
 fn any(value: &Value) -> Message {
     let mut any = Message::default();
     any.text(2, &value.to_string());
@@ -131,7 +131,7 @@ fn schemas<'a>(all: impl Iterator<Item = (&'a String, &'a Value)>) -> Message {
     out
 }
 
-/// How a keyword is written.
+/// The encoding of a keyword.
 #[derive(Clone, Copy)]
 enum Form {
     Text,
@@ -143,7 +143,7 @@ enum Form {
     Anys,
     Schemas,
     Properties,
-    /// One of several types.
+    /// One or several types.
     Types,
     /// The schema of items.
     Items,

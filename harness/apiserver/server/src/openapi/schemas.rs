@@ -37,7 +37,7 @@ static META_KINDS: &[Kind] = &[
     },
 ];
 
-/// The definitions of the built-in kinds of these versions, of their lists and of all that they need.
+/// Returns the definitions of the built-in kinds of these versions, of their lists and of all types that they use.
 pub(super) fn builtin(format: Format, versions: &[(&str, &Version)]) -> Map<String, Value> {
     let resources = versions.iter().flat_map(|(_, version)| &version.resources);
     let resources: Vec<_> = resources.filter(|resource| resource.custom().is_none()).collect();
@@ -54,7 +54,7 @@ pub(super) fn builtin(format: Format, versions: &[(&str, &Version)]) -> Map<Stri
         })
     };
     let kinds: Vec<&Kind> = KINDS.iter().filter(wanted).collect();
-    // The metadata of custom resources comes with any kind.
+    // Any kind brings the metadata that custom resources need.
     let fallback = kinds.is_empty().then(|| KINDS.first()).flatten();
     let all = kinds.iter().copied().chain(fallback).chain(META_KINDS);
     let (roots, raw) = definitions(all);
@@ -88,7 +88,7 @@ pub(super) fn builtin(format: Format, versions: &[(&str, &Version)]) -> Map<Stri
     out
 }
 
-/// The definition of the list of a kind.
+/// Returns the definition of the list of a kind.
 pub(super) fn list_of(format: Format, name: &str, group: &str, version: &str, kind: &str) -> Value {
     let text = |description: &str| json!({"description": description, "type": "string"});
     json!({
@@ -105,7 +105,7 @@ pub(super) fn list_of(format: Format, name: &str, group: &str, version: &str, ki
     })
 }
 
-/// A reference with a description; version 3 needs a detour for that.
+/// Returns a reference with a description; version 3 needs `allOf` for that.
 pub(super) fn referred(format: Format, name: &str, description: &str, by_value: bool) -> Value {
     let mut schema = match format {
         Format::V2 => format.reference(name),
@@ -120,7 +120,7 @@ pub(super) fn referred(format: Format, name: &str, description: &str, by_value: 
     schema
 }
 
-/// A definition as the API server writes it.
+/// Returns a definition as the API server writes it.
 fn definition(format: Format, name: &str, schema: &Value) -> Value {
     let known = Definition::named(name);
     let described = |mut extra: Value| {
@@ -235,7 +235,7 @@ impl Place<'_> {
         Value::Object(out)
     }
 
-    /// The schema of the items of a list or a map; in version 3 with what an item is when it is left out.
+    /// Returns the schema of the items of a list or a map; in version 3 with the default of an item.
     fn item(&self, schema: &Value) -> Value {
         let mut item = self.type_of(schema);
         if self.format == Format::V2 {

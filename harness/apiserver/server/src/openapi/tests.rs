@@ -1,4 +1,4 @@
-//! The documents, against what was recorded from a real API server.
+//! The documents, compared with recordings from a real API server.
 
 use std::sync::Arc;
 

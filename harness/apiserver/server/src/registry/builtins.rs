@@ -1,4 +1,4 @@
-//! The built-in resources as the registry holds them.
+//! The built-in resources in the registry.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use baton_apikinds::{resources, versions};
 use super::{Group, Origin, Resource, Subresource, Version};
 use crate::store::Store;
 
-/// The groups in the order of discovery.
+/// Returns the groups in the order of discovery.
 pub(super) fn groups(store: &Store) -> Vec<Group> {
     let version = |version: &'static resources::Version| Version {
         name: version.name.to_owned(),

@@ -34,11 +34,11 @@ pub(crate) struct CustomVersion {
     /// The entry of `spec.versions`.
     pub(crate) spec: Value,
     pub(crate) schema: Option<Schema>,
-    /// The schema of the version that objects are stored in.
+    /// The schema of the storage version.
     pub(crate) storage_schema: Option<Schema>,
     /// The webhook that converts its objects; `None` if conversion only changes the `apiVersion`.
     pub(crate) converter: Option<Arc<Converter>>,
-    /// The revision at which the definition was last changed after its creation, 0 if it was not.
+    /// The revision of the definition's last change after its creation, or 0.
     pub(crate) changed: u64,
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) has_status: bool,
@@ -58,11 +58,10 @@ pub(crate) fn condition_is_true(definition: &Value, condition: &str) -> bool {
         })
 }
 
-/// The resources of definitions that have been compiled, by what they depend on of a definition.
+/// Compiled resources of definitions, by their keys (`key_of`).
 pub(super) type Compiled = BTreeMap<String, Vec<Arc<Resource>>>;
 
-/// Adds the resources of every established definition; those that are in `before` are taken from there. Gives what
-/// is in use now.
+/// Adds the resources of every established definition; reuses those in `before`. Returns the resources in use now.
 pub(super) fn add<'a>(
     store: &Store,
     groups: &mut Vec<Group>,
@@ -104,7 +103,7 @@ fn key_of(definition: &Value) -> String {
     format!("{uid} {generation} {names}")
 }
 
-/// The resources of the served versions.
+/// Returns the resources of the served versions.
 fn resources(store: &Store, definition: &Value) -> Vec<Arc<Resource>> {
     let versions = meta::at(definition, &["spec", "versions"]).and_then(Value::as_array);
     let served = versions
@@ -247,7 +246,8 @@ fn subresources(group: &str, version: &str, kind: &str, custom: &CustomVersion) 
     subresources
 }
 
-/// The order of preference: stable before beta before alpha, higher numbers first, other names last by alphabet.
+/// Compares versions by preference: stable before beta before alpha, higher numbers first, other names last by
+/// alphabet.
 pub(crate) fn compare_versions(a: &str, b: &str) -> Ordering {
     match (parse_version(a), parse_version(b)) {
         (Some(a), Some(b)) => b.cmp(&a),
@@ -257,7 +257,7 @@ pub(crate) fn compare_versions(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// (stability, major, minor) of `v1`, `v2beta3` and the like.
+/// Returns (stability, major, minor) of `v1`, `v2beta3` and the like.
 fn parse_version(version: &str) -> Option<(u8, u64, u64)> {
     let rest = version.strip_prefix('v')?;
     let split = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());

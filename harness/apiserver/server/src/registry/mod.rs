@@ -43,7 +43,7 @@ pub(crate) struct Resource {
     pub(crate) types: OnceLock<Arc<TypeModel>>,
 }
 
-/// A subresource and the kind that it speaks.
+/// A subresource and the kind of its body.
 #[derive(Debug)]
 pub(crate) struct Subresource {
     pub(crate) name: String,
@@ -76,12 +76,12 @@ impl Resource {
         }
     }
 
-    /// The webhook that converts its objects between versions.
+    /// Returns the webhook that converts its objects between versions.
     pub(crate) fn converter(&self) -> Option<&Arc<Converter>> {
         self.custom()?.converter.as_ref()
     }
 
-    /// The types of its objects.
+    /// Returns the types of its objects.
     pub(crate) fn model(&self) -> &Arc<TypeModel> {
         self.types.get_or_init(|| match &self.origin {
             Origin::Builtin(entry) => {
@@ -146,7 +146,7 @@ impl Catalogue {
         Self { groups, by_path }
     }
 
-    /// The resource of an `apiVersion` and a kind.
+    /// Returns the resource of an `apiVersion` and a kind.
     pub(crate) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let version = self.version(group, version)?;
@@ -165,7 +165,7 @@ impl Catalogue {
         self.group(group)?.versions.iter().find(|each| each.name == version)
     }
 
-    /// Every resource once, in its preferred version.
+    /// Returns every resource once, in its preferred version.
     pub(crate) fn stored(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let mut seen = std::collections::BTreeSet::new();
         self.groups
@@ -176,13 +176,13 @@ impl Catalogue {
             .filter(move |resource| seen.insert(resource.bucket))
     }
 
-    /// The resource of a definition, in its preferred version.
+    /// Returns the resource of a definition, in its preferred version.
     pub(crate) fn of_definition(&self, name: &str) -> Option<&Arc<Resource>> {
         self.stored()
             .find(|resource| resource.custom().is_some_and(|custom| custom.definition == name))
     }
 
-    /// The resource whose objects live in a bucket.
+    /// Returns the resource of a bucket.
     pub(crate) fn of_bucket(&self, bucket: BucketId) -> Option<&Arc<Resource>> {
         self.stored().find(|resource| resource.bucket == bucket)
     }
@@ -197,7 +197,7 @@ fn path_of(group: &str, version: &str, plural: &str) -> String {
     format!("{group}/{version}/{plural}")
 }
 
-/// The current [`Catalogue`] and what it is made of.
+/// The current [`Catalogue`] and the compiled definitions.
 pub(crate) struct Registry {
     builtin: Vec<Group>,
     current: RwLock<Arc<Catalogue>>,

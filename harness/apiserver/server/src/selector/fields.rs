@@ -1,4 +1,4 @@
-//! Field selectors: `metadata.name=a,spec.nodeName!=b`, over the few fields that a resource can be selected by.
+//! Field selectors: `metadata.name=a,spec.nodeName!=b`, over the few fields that a resource supports.
 
 use baton_apimachinery::meta;
 use serde_json::Value;
@@ -32,7 +32,7 @@ impl FieldSelector {
         })
     }
 
-    /// Parses a selector and checks that the resource can be selected by its fields.
+    /// Parses a selector and checks that the resource supports its fields.
     pub(crate) fn parse(resource: &Resource, text: &str) -> Result<Self, ApiError> {
         let mut requirements = Vec::new();
         let mut terms = split_terms(text);
@@ -51,7 +51,7 @@ impl FieldSelector {
             check_field(resource, &field)?;
             let builtin = resource.custom().is_none();
             let absent = if builtin { absent(&field) } else { "" };
-            // Jobs are selected by a field that they call otherwise.
+            // Jobs have another name for a selectable field.
             let field = match field.as_str() {
                 "status.successful" if builtin => "status.succeeded".to_owned(),
                 _ => field,
@@ -67,7 +67,7 @@ impl FieldSelector {
     }
 }
 
-/// A field as the stored object has it: events are stored as those of the core group.
+/// Returns the name of a field in the stored object: events are stored as those of the core group.
 fn stored_name(resource: &Resource, field: &str) -> String {
     if resource.custom().is_some() || resource.group != "events.k8s.io" {
         return field.to_owned();
@@ -168,7 +168,8 @@ const SELECTABLE: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Resources whose conversion to the internal version words an unknown field in its own way.
+/// Checks a field. Some resources word an unknown field differently, because of their conversion to the internal
+/// version.
 fn check_field(resource: &Resource, field: &str) -> Result<(), ApiError> {
     if field == "metadata.name"
         || (field == "metadata.namespace" && (resource.namespaced || resource.custom().is_none()))
@@ -217,14 +218,14 @@ fn absent(field: &str) -> &'static str {
     }
 }
 
-/// The value of a field as a selector sees it: text as it is, numbers and booleans written out.
+/// Returns the value of a field as a selector sees it: text as it is, numbers and booleans written out.
 fn value_at(object: &Value, field: &str) -> Option<String> {
     let path: Vec<&str> = field.split('.').collect();
     match meta::at(object, &path) {
         Some(Value::String(text)) => Some(text.clone()),
         Some(Value::Number(number)) => Some(number.to_string()),
         Some(Value::Bool(value)) => Some(value.to_string()),
-        // The source of an event is its component, or who reports it.
+        // The source of an event is its component, or its reporter.
         Some(Value::Object(source)) if field == "source" => {
             let component = source
                 .get("component")
@@ -239,7 +240,7 @@ fn value_at(object: &Value, field: &str) -> Option<String> {
 }
 
 impl FieldSelector {
-    /// The selector of a single object.
+    /// Returns the selector of a single object.
     pub(crate) fn name(name: &str) -> Self {
         Self(vec![Requirement {
             field: "metadata.name".to_owned(),

@@ -1,4 +1,4 @@
-//! Label and field selectors, as the query of a list or a watch carries them.
+//! Label and field selectors in the query of a list or a watch.
 
 pub(crate) mod fields;
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::tls::Identity;
 use crate::yaml;
 
-/// A kubeconfig with one cluster, one user and one context, all named like the server.
+/// Returns a kubeconfig with one cluster, one user and one context, all named after the server.
 pub(super) fn write(name: &str, addr: SocketAddr, identity: &Identity, token: &str) -> String {
     let config = json!({
         "apiVersion": "v1",

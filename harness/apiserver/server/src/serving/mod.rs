@@ -33,13 +33,13 @@ const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// Timeout for the headers of a request, and for the time before its first byte.
 const HEADERS_WITHIN: Duration = Duration::from_secs(120);
 
-/// After so long a time without anything a client is asked whether it is still there.
+/// Idle time after which the server pings a client.
 const IDLE_FOR: Duration = Duration::from_secs(60);
 
 /// Pause after a failure to accept a connection.
 const BACK_OFF: Duration = Duration::from_millis(100);
 
-/// The errors of systems that say that no descriptor is left: `ENFILE`, `EMFILE`.
+/// The errors that report that no descriptor is left: `ENFILE`, `EMFILE`.
 const NO_DESCRIPTOR: [i32; 2] = [23, 24];
 
 /// A server that listens on HTTPS. It stops when this is dropped.
@@ -65,17 +65,17 @@ impl Serving {
         format!("https://{}", self.addr)
     }
 
-    /// The bearer token of the administrator.
+    /// Returns the bearer token of the administrator.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// The certificate of the CA, as PEM.
+    /// Returns the certificate of the CA, as PEM.
     pub fn ca(&self) -> &str {
         &self.ca
     }
 
-    /// A kubeconfig with everything in it: CA, token, client certificate.
+    /// Returns a self-contained kubeconfig: CA, token, client certificate.
     pub fn kubeconfig(&self) -> String {
         self.kubeconfig.clone()
     }
@@ -86,11 +86,11 @@ impl Serving {
         self.starved.load(Ordering::Relaxed)
     }
 
-    /// Stops it and waits until it has stopped.
+    /// Stops the server and waits until it has stopped.
     pub async fn stop(mut self) {
         self.stop.cancel();
         if let Some(task) = self.task.take() {
-            // It can only have been aborted, and then it is closed as well.
+            // The task can only have been aborted, and then the endpoint is closed as well.
             let _ = task.await;
         }
     }
@@ -107,10 +107,10 @@ pub(crate) trait Handler: Send + Sync + 'static {
     /// Returns its fault injector.
     fn faults(&self) -> &FaultInjector;
 
-    /// User agents that no client of an endpoint may have.
+    /// Returns the user agents that no client of an endpoint may have.
     fn reserved_agents(&self) -> &[String];
 
-    /// Whose a bearer token is that is not the endpoint's own.
+    /// Returns the user of a bearer token that is not the endpoint's own.
     fn authenticate(&self, _token: &str) -> Option<Arc<User>> {
         None
     }
@@ -215,7 +215,7 @@ impl<B: Handler> Listener<B> {
     }
 
     async fn connection(self: Arc<Self>, stream: TcpStream) {
-        // Small answers must not wait for more.
+        // Small answers are sent at once.
         let _ = stream.set_nodelay(true);
         let accepted = tokio::time::timeout(HANDSHAKE_WITHIN, self.acceptor.accept(stream)).await;
         let Ok(Ok(stream)) = accepted else {
@@ -240,7 +240,7 @@ impl<B: Handler> Listener<B> {
             .timer(TokioTimer::new())
             .keep_alive_interval(IDLE_FOR)
             .keep_alive_timeout(HEADERS_WITHIN);
-        // How a connection ends is the client's affair.
+        // The client decides how a connection ends.
         let _ = builder.serve_connection(TokioIo::new(stream), service).await;
     }
 
@@ -266,7 +266,7 @@ impl<B: Handler> Listener<B> {
         Arc::clone(&self.handler).answer(request, caller).await
     }
 
-    /// Whose a bearer token is.
+    /// Returns the user of a bearer token.
     fn user_of(&self, token: &str) -> Option<Arc<User>> {
         if token == self.token {
             return Some(User::administrator());
@@ -275,7 +275,7 @@ impl<B: Handler> Listener<B> {
     }
 }
 
-/// The bearer token of a request.
+/// Returns the bearer token of a request.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = given.split_once(' ')?;

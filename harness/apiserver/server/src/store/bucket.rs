@@ -1,4 +1,4 @@
-//! The objects of one resource and the last things that happened to them.
+//! The objects of one resource and their recent events.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
@@ -8,17 +8,17 @@ use super::commits::Change;
 use super::{Compacted, Stored};
 use crate::ordered_notify::OrderedNotify;
 
-/// Collections of up to so many objects are never packed.
+/// Maximum size of a collection whose objects are never packed.
 const MAX_TREES: usize = 1_000;
 
-/// One thing that happened to an object.
+/// One change of an object.
 #[derive(Debug)]
 pub(crate) struct Event {
     /// The key of the object.
     pub(crate) key: Box<str>,
-    /// The new state; of a deletion the last one.
+    /// The new state; for a deletion, the last one.
     pub(crate) object: Arc<Stored>,
-    /// The state before, if there was one.
+    /// The previous state, if there was one.
     pub(crate) previous: Option<Arc<Stored>>,
 }
 
@@ -42,11 +42,11 @@ impl Event {
 pub(crate) struct Wanted<'a> {
     /// Prefix of the keys.
     pub(crate) prefix: &'a str,
-    /// The key before the first one.
+    /// The key before the first item.
     pub(crate) after: Option<&'a str>,
     /// Maximum number of items.
     pub(crate) limit: Option<usize>,
-    /// As it was at a revision; `None` is now.
+    /// The revision of the requested state; `None` for the present.
     pub(crate) revision: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Bucket {
     signal: Signal,
 }
 
-/// Wakes watches when there is something to take; they wait for the number of changes to grow.
+/// Wakes watches when there are new events; they wait for the number of changes to grow.
 #[derive(Debug, Clone)]
 pub(super) struct Signal(Arc<OrderedNotify<u64>>);
 
@@ -112,7 +112,7 @@ impl Bucket {
             .collect()
     }
 
-    /// A part of the collection. As it was at a revision is as it is now with everything later undone.
+    /// Returns a part of the collection. The state at a revision is the present one with all later changes undone.
     pub(super) fn part(&self, wanted: &Wanted<'_>) -> Result<Part, Compacted> {
         let prefix = wanted.prefix;
         let undone = wanted.revision.map(|revision| self.undone(prefix, revision));
@@ -147,7 +147,7 @@ impl Bucket {
         Ok(Part { items, total })
     }
 
-    /// The states at a revision of what has changed since then; `None` of what was not there.
+    /// Returns the states at a revision of the objects that have changed since; `None` for objects that did not exist.
     fn undone(&self, prefix: &str, revision: u64) -> Result<BTreeMap<&str, Option<&Arc<Stored>>>, Compacted> {
         if revision < self.oldest {
             return Err(Compacted { oldest: self.oldest });
@@ -240,7 +240,7 @@ impl Bucket {
         Arc::clone(&self.signal.0)
     }
 
-    /// The position of the first event after a revision.
+    /// Returns the position of the first event after a revision.
     pub(super) fn position_after(&self, revision: u64) -> Result<u64, Compacted> {
         if revision < self.oldest {
             return Err(Compacted { oldest: self.oldest });
@@ -249,7 +249,7 @@ impl Bucket {
         Ok(self.dropped + u64::try_from(before).unwrap_or(u64::MAX))
     }
 
-    /// Events from a position on, at most `max`; `None` when some of them have been dropped.
+    /// Returns at most `max` events from a position on; `None` if some of them have been dropped.
     pub(super) fn events_from(&self, position: u64, max: usize) -> Option<Vec<Arc<Event>>> {
         let index = usize::try_from(position.checked_sub(self.dropped)?).ok()?;
         let end = self.events.len().min(index.saturating_add(max));

@@ -26,7 +26,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The `type` of a watch event.
+    /// Returns the `type` of a watch event.
     pub(crate) fn watch_type(self) -> &'static str {
         match self {
             Self::Existing | Self::Added => "ADDED",
@@ -39,9 +39,9 @@ impl Change {
 /// One stored revision of one object.
 #[derive(Debug, Clone)]
 pub struct Commit {
-    /// The number of the revision: the object's `resourceVersion`, also of a deletion.
+    /// The number of the revision: the object's `resourceVersion`, also for a deletion.
     pub revision: u64,
-    /// When it was committed, by the server's clock; of [`Change::Existing`] when the tap was opened.
+    /// The time of the commit by the server's clock; for [`Change::Existing`], the time at which the tap was opened.
     pub at: Timestamp,
     /// The kind of change.
     pub change: Change,
@@ -71,7 +71,7 @@ impl Commit {
     }
 }
 
-/// A stream of [`Commit`]s; it holds what has not been read yet without bound and ends with the server.
+/// A stream of [`Commit`]s. It buffers unread commits without bound and ends with the server.
 #[derive(Debug)]
 pub struct Commits(mpsc::UnboundedReceiver<Commit>);
 
@@ -80,12 +80,12 @@ impl Commits {
         Self(receiver)
     }
 
-    /// The next commit; `None` when the server is gone.
+    /// Returns the next commit, or `None` when the server is gone.
     pub async fn recv(&mut self) -> Option<Commit> {
         self.0.recv().await
     }
 
-    /// A commit that has already happened, without waiting.
+    /// Returns a commit that has already happened, without waiting.
     pub fn try_recv(&mut self) -> Option<Commit> {
         self.0.try_recv().ok()
     }

@@ -1,8 +1,8 @@
 //! The objects: a sorted map per resource, one sequence of revisions, a bounded history per resource.
 //!
-//! Everything here is synchronous and short; the one lock is never held across an await. [`Store::commit`] is the
-//! only way in; it gives the revision, moves the indexes, appends to the history that watches read ([`watch`]) and
-//! tells the taps ([`commits`]), all before it returns.
+//! Everything here is synchronous and short; the one lock is never held across an await. All writes go through
+//! [`Store::commit`]; it assigns the revision, updates the indexes, appends to the history that watches read
+//! ([`watch`]) and sends to the taps ([`commits`]), all before it returns.
 
 mod bucket;
 pub(crate) mod commits;
@@ -73,7 +73,7 @@ struct Inner {
     taps: Vec<mpsc::UnboundedSender<Commit>>,
 }
 
-/// The buckets that the server itself looks into with every write.
+/// The buckets that the server itself reads with every write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WellKnown {
     pub(crate) namespaces: BucketId,
@@ -108,7 +108,7 @@ impl Store {
         }
     }
 
-    /// The buckets that the server itself looks into.
+    /// Returns the buckets that the server itself reads.
     pub(crate) fn well_known(&self) -> WellKnown {
         WellKnown {
             namespaces: self.bucket("", "namespaces"),
@@ -123,7 +123,7 @@ impl Store {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The bucket of a resource; made when it is asked for the first time.
+    /// Returns the bucket of a resource; creates it on first use.
     pub(crate) fn bucket(&self, group: &str, plural: &str) -> BucketId {
         let mut inner = self.lock();
         let key = (group.to_owned(), plural.to_owned());
@@ -137,7 +137,7 @@ impl Store {
         id
     }
 
-    /// The last revision committed here.
+    /// Returns the last revision committed here.
     pub(crate) fn revision(&self) -> u64 {
         self.lock().revision
     }
@@ -146,20 +146,20 @@ impl Store {
         self.lock().buckets[bucket.0].get(key)
     }
 
-    /// Everything whose key begins with `prefix`, in order of keys, and the revision at which that is so.
+    /// Returns the objects whose keys begin with `prefix`, in order of keys, and the revision of that state.
     pub(crate) fn list(&self, bucket: BucketId, prefix: &str) -> (Vec<Arc<Stored>>, u64) {
         let inner = self.lock();
         (inner.buckets[bucket.0].list(prefix), inner.revision)
     }
 
-    /// A part of a collection, and the revision at which it is so.
+    /// Returns a part of a collection, and its revision.
     pub(crate) fn part(&self, bucket: BucketId, wanted: &Wanted<'_>) -> Result<(Part, u64), Compacted> {
         let inner = self.lock();
         let part = inner.buckets[bucket.0].part(wanted)?;
         Ok((part, wanted.revision.unwrap_or(inner.revision)))
     }
 
-    /// The objects that name this uid as an owner.
+    /// Returns the objects that name this uid as an owner.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<(BucketId, String)> {
         self.lock().owners.dependents(uid)
     }
@@ -178,7 +178,7 @@ impl Store {
         self.lock().buckets[bucket.0].retire();
     }
 
-    /// The live object with this uid.
+    /// Returns the live object with this uid.
     pub(crate) fn by_uid(&self, uid: &str) -> Option<(BucketId, Arc<Stored>)> {
         let inner = self.lock();
         let (bucket, key) = inner.owners.object(uid)?;
@@ -186,7 +186,7 @@ impl Store {
         Some((bucket, stored))
     }
 
-    /// Writes one revision, if the key is as expected.
+    /// Writes one revision, if the key is in the expected state.
     pub(crate) fn commit(
         &self,
         bucket: BucketId,
@@ -233,7 +233,7 @@ impl Store {
         })
     }
 
-    /// Every revision from now on, first what is there.
+    /// Returns a stream of every revision from now on, preceded by the existing objects.
     pub(crate) fn commits(&self) -> Commits {
         let (sender, receiver) = mpsc::unbounded_channel();
         let at = (self.clock)();
@@ -242,14 +242,14 @@ impl Store {
         let mut existing: Vec<Arc<Stored>> = inner.buckets.iter().flat_map(|bucket| bucket.list("")).collect();
         existing.sort_by_key(|stored| stored.revision);
         for stored in existing {
-            // The receiver is still in hand, so that nothing can be lost here.
+            // The receiver still exists, so nothing can be lost here.
             let _ = sender.send(Commit::new(Change::Existing, &stored, at, by.clone()));
         }
         inner.taps.push(sender);
         Commits::new(receiver)
     }
 
-    /// Forgets the history: watches and lists at older revisions get 410.
+    /// Drops the history: watches and lists at older revisions get 410.
     pub(crate) fn compact(&self) {
         let mut inner = self.lock();
         let revision = inner.revision;
@@ -269,12 +269,12 @@ impl Inner {
     }
 }
 
-/// The key of an object: `namespace/name`, or `name` without a namespace.
+/// Returns the key of an object: `namespace/name`, or `name` without a namespace.
 pub(crate) fn key_of(object: &Value) -> String {
     key(meta::namespace(object), meta::name(object).unwrap_or_default())
 }
 
-/// The key of a namespace and a name.
+/// Returns the key of a namespace and a name.
 pub(crate) fn key(namespace: Option<&str>, name: &str) -> String {
     match namespace {
         Some(namespace) => format!("{namespace}/{name}"),

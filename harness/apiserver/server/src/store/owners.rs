@@ -19,7 +19,7 @@ pub(super) struct OwnerIndex {
 }
 
 impl OwnerIndex {
-    /// The objects that name the uid as an owner, in order of bucket and key.
+    /// Returns the objects that name the uid as an owner, in order of bucket and key.
     pub(super) fn dependents(&self, uid: &str) -> Vec<Place> {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
@@ -36,7 +36,7 @@ impl OwnerIndex {
         self.objects.get(uid).cloned()
     }
 
-    /// Takes note of a commit.
+    /// Updates the index with a commit.
     pub(super) fn replace(&mut self, bucket: BucketId, key: &str, old: Option<&Value>, new: Option<&Value>) {
         if let Some(old) = old {
             for owner in meta::owners(old) {

@@ -1,4 +1,4 @@
-//! One revision of one object: as a tree while it is fresh, as the JSON that clients get from then on.
+//! One revision of one object: as a tree while it is new, later as the JSON that clients get.
 //!
 //! The JSON is stored once, as the line that watches of the revision receive: lists and answers send a part of it. A
 //! tree takes many times the memory of its JSON. An object without a write in the whole history is therefore stored as
@@ -29,7 +29,7 @@ pub(crate) struct Stored {
     /// Set if there is a later revision, or the object is gone.
     is_past: AtomicBool,
     text: OnceLock<Text>,
-    /// The labels of an object that is packed.
+    /// The labels of a packed object.
     labels: OnceLock<Labels>,
     tree: Mutex<Tree>,
 }
@@ -65,7 +65,7 @@ impl Text {
             .flatten()
             .filter(|(key, _)| !matches!(key.as_str(), "apiVersion" | "kind"))
             .collect();
-        // Trees of JSON can always be written.
+        // JSON trees can always be written.
         let others = serde_json::to_vec(&others).unwrap_or_default();
         let mut line = Vec::with_capacity(others.len() + 140);
         write_line_head(&mut line, change.watch_type());
@@ -84,12 +84,12 @@ impl Text {
         }
     }
 
-    /// The line of a watch that tells of what the commit did.
+    /// Returns the watch line of the commit.
     pub(crate) fn line(&self) -> &Bytes {
         &self.line
     }
 
-    /// The line of a watch for which something else has happened.
+    /// Returns the watch line for another type of event.
     pub(crate) fn line_of(&self, typed: &str) -> Bytes {
         let mut line = Vec::with_capacity(self.line.len() + typed.len());
         write_line_head(&mut line, typed);
@@ -164,14 +164,14 @@ impl Stored {
         };
         packed.unwrap_or_else(|| {
             let text = self.text.get().map(Text::object).unwrap_or_default();
-            // It has been written by this server.
+            // This server has written the text.
             let value = Arc::new(serde_json::from_slice(text).unwrap_or_default());
             *tree = Tree::Packed(Arc::downgrade(&value));
             value
         })
     }
 
-    /// The object as JSON, written once.
+    /// Returns the object as JSON, which is written only once.
     pub(crate) fn text(&self) -> &Text {
         if let Some(text) = self.text.get() {
             return text;
@@ -191,7 +191,7 @@ impl Stored {
         }
     }
 
-    /// Looks at the value of a label, `None` if it is not there.
+    /// Calls `look` with the value of a label, or `None` if the object does not have it.
     pub(crate) fn with_label<T>(&self, key: &str, look: impl FnOnce(Option<&str>) -> T) -> T {
         if let Some(labels) = self.labels.get() {
             let found = labels.iter().find(|(each, _)| **each == *key);
@@ -200,7 +200,7 @@ impl Stored {
         look(meta::label(&self.value(), key))
     }
 
-    /// There is a later revision, and hardly anybody asks for the tree of this one: keeps only the JSON as soon as that
+    /// Marks the revision as superseded. The tree of such a revision is rarely needed: only the JSON is kept, once it
     /// has been written.
     pub(crate) fn supersede(&self) {
         self.is_past.store(true, Ordering::Relaxed);

@@ -32,12 +32,12 @@ pub(crate) struct Cursor {
     position: u64,
     retired: u64,
     signal: Arc<OrderedNotify<u64>>,
-    /// The number of changes when there was nothing more to take; `None` if there may be.
+    /// The number of changes when no events were left; `None` if there may be some.
     heard: Option<u64>,
 }
 
 impl Store {
-    /// A cursor at the first event after a revision.
+    /// Returns a cursor at the first event after a revision.
     pub(crate) fn follow(self: &Arc<Self>, bucket: BucketId, after: u64) -> Result<Cursor, Compacted> {
         let inner = self.lock();
         let bucket_ref = &inner.buckets[bucket.0];
@@ -60,7 +60,7 @@ impl Cursor {
         self.heard != Some(self.signal.get())
     }
 
-    /// The next events, none when there is none yet.
+    /// Returns the next events; none if there are no new ones.
     pub(crate) fn take(&mut self) -> Result<Taken, Ended> {
         let changes = self.signal.get();
         let inner = self.store.lock();
@@ -77,7 +77,7 @@ impl Cursor {
         Ok(Taken { events, revision })
     }
 
-    /// Waits until there is something to take.
+    /// Waits until there are events.
     pub(crate) async fn changed(&self) {
         self.signal.wait_for(|changes| self.heard != Some(*changes)).await;
     }

@@ -1,4 +1,4 @@
-//! The review that a webhook sends back: what it must be, whatever it is about.
+//! Validation of the review that a webhook returns, whatever its kind.
 
 use baton_apimachinery::go_json;
 use baton_apimachinery::merge::go_type;
@@ -25,7 +25,7 @@ pub(crate) struct Member {
     name: &'static str,
     /// Returns `true` if a value has the type of the member.
     fits: fn(&Value) -> bool,
-    /// The type as the API server calls it.
+    /// The Go type, as the API server names it.
     wanted: &'static str,
     of_texts: bool,
 }
@@ -40,7 +40,7 @@ impl Member {
         }
     }
 
-    /// A list or a map of texts.
+    /// Returns a member that is a list or a map of texts.
     pub(crate) const fn of_texts(name: &'static str, fits: fn(&Value) -> bool, wanted: &'static str) -> Self {
         Self {
             name,
@@ -51,7 +51,7 @@ impl Member {
     }
 }
 
-/// A review that has been read.
+/// A parsed review.
 #[derive(Debug)]
 pub(crate) struct Review {
     document: Value,
@@ -70,7 +70,7 @@ impl Form {
             other => return Err(untyped(not_typed(&other))),
         };
         let expected = format!("{}/{version}", self.group);
-        // What leaves its type out is read as what is expected.
+        // An answer without a type is read as the expected one.
         let or = |given: &str, default: &str| if given.is_empty() { default } else { given }.to_owned();
         let api_version = or(text(&document, "apiVersion"), &expected);
         let kind = or(text(&document, "kind"), self.kind);
@@ -131,7 +131,7 @@ impl Form {
 }
 
 impl Review {
-    /// The response in it.
+    /// Returns the response in the review.
     pub(crate) fn response(&self) -> Option<&Value> {
         self.document.get("response").filter(|response| !response.is_null())
     }
@@ -154,7 +154,7 @@ impl Review {
     }
 }
 
-/// The document in a body, JSON or YAML.
+/// Reads a document in a body, JSON or YAML.
 fn document(body: &[u8]) -> Result<Value, String> {
     let is_json = body
         .trim_ascii_start()

@@ -1,5 +1,5 @@
-//! Calls to webhooks, of admission and of conversion: where they are ([`Endpoint`]), the HTTPS request ([`call`]) and
-//! the review that comes back ([`answer`]).
+//! Calls to webhooks of admission and of conversion: their addresses ([`Endpoint`]), the HTTPS request ([`call`]) and
+//! the review in the answer ([`answer`]).
 
 pub(crate) mod answer;
 
@@ -16,17 +16,17 @@ use serde_json::Value;
 
 use crate::tls_client;
 
-/// How large an answer may be.
+/// Maximum size of an answer in bytes.
 const MAX_ANSWER: usize = 4 << 20;
-/// How much of an error is shown.
+/// Maximum size in bytes of a shown error.
 const MAX_SHOWN: usize = 2048;
 
 /// The address of a webhook, and its trusted certificates.
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoint {
-    /// With the timeout as parameter.
+    /// The URL, with the timeout as a parameter.
     url: String,
-    /// The service behind the address: there is none that could be reached.
+    /// The service behind the address, which can never be reached: no workloads run here.
     service: Option<String>,
     /// The certificates to trust, as PEM.
     ca: Vec<u8>,
@@ -49,7 +49,7 @@ impl Endpoint {
     }
 }
 
-/// The address of a service, as the server would call it.
+/// Returns the address of a service, as the server would call it.
 fn of_service(config: &Value) -> String {
     let service = config.get("service").unwrap_or(&Value::Null);
     let text = |key: &str| meta::text(service, key);
@@ -58,7 +58,7 @@ fn of_service(config: &Value) -> String {
     format!("https://{}.{}.svc:{port}/{path}", text("name"), text("namespace"))
 }
 
-/// Makes a call; the error is worded as a Go client words it.
+/// Makes a call; the error is in the words of a Go client.
 pub(crate) async fn call(endpoint: &Endpoint, body: &[u8]) -> Result<Vec<u8>, String> {
     let request = Request { endpoint, body };
     let within = tokio::time::timeout(endpoint.timeout, post_until_answered(&request)).await;
@@ -109,7 +109,7 @@ async fn post(call: &Request<'_>) -> Result<Answered, Failed> {
         .map_err(|error: http::uri::InvalidUri| Failed::Call(error.to_string()))?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let port = uri.port_u16().unwrap_or(443);
-    // Not while a call waits to be made again: that pause is time.
+    // Held during the call only: a pause before the next attempt takes virtual time.
     let _time_stands = tls_client::hold_time(&host);
     let stream = tls_client::dial(&host, port).await.map_err(Failed::Call)?;
     let name = ServerName::try_from(host.clone()).map_err(|error| Failed::Call(error.to_string()))?;
@@ -161,7 +161,7 @@ fn pause_of(head: &http::response::Parts) -> Option<Duration> {
     Some(Duration::from_secs(pause.to_str().ok()?.parse().ok()?))
 }
 
-/// An answer with an error, in the words of a Go client. What is text is shown, of other bodies only a status.
+/// Returns an error answer in the words of a Go client. Text is shown; of other bodies, only the status.
 fn worded(code: u16, media: &str, body: &[u8]) -> String {
     let status: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let member = |key: &str| status.get(key).and_then(serde_json::Value::as_str).unwrap_or_default();

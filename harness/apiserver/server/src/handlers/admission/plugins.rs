@@ -1,9 +1,9 @@
-//! Admission: who else has a say before something is stored.
+//! Admission by built-in plug-ins.
 //!
 //! The order of a write is: mutating admission, defaulting and preparation, validation, validating admission, commit.
-//! [`Core::mutate`] and [`Core::validate`] are the two places; both get an [`AdmissionRequest`] with everything that
-//! an `AdmissionReview` says. What a real server's default plug-ins do happens in the first one; what they refuse, in
-//! the second.
+//! [`Core::mutate`] and [`Core::validate`] are the two places; both get an [`AdmissionRequest`] with all data of an
+//! `AdmissionReview`. The first one makes the changes of a real server's default plug-ins; the second one makes their
+//! refusals.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) struct AdmissionRequest<'a> {
     pub(crate) subresource: Option<&'a str>,
     pub(crate) namespace: Option<&'a str>,
     pub(crate) name: &'a str,
-    /// The state before; `None` of a create.
+    /// The state before; `None` for a create.
     pub(crate) old: Option<&'a Value>,
     pub(crate) call: &'a Call,
 }
@@ -68,7 +68,7 @@ impl<'a> AdmissionRequest<'a> {
 /// The namespaces that every cluster needs.
 const NEEDED: [&str; 3] = ["default", "kube-public", "kube-system"];
 
-/// Namespaces that every cluster needs stay.
+/// Refuses to delete a namespace that every cluster needs.
 pub(in crate::handlers) fn check_may_be_deleted(call: &Call, object: &Value) -> Result<(), ApiError> {
     let name = meta::name(object).unwrap_or_default();
     if call.resource.is("", "namespaces") && NEEDED.contains(&name) {
@@ -105,12 +105,12 @@ impl Core {
         self.call_mutating(request, object)
     }
 
-    /// Validating admission: nothing can be changed any more.
+    /// Validating admission: cannot change the object any more.
     pub(in crate::handlers) fn validate(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
         self.call_validating(request, Some(object))
     }
 
-    /// Nothing can be created in a namespace that is not there, or is being deleted.
+    /// Refuses to create an object in a namespace that does not exist or is being deleted.
     fn check_namespace_is_there(&self, request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
         let Some(namespace) = request.namespace else {
             return Ok(());
@@ -134,7 +134,7 @@ impl Core {
         Err(error)
     }
 
-    /// Gives a Service its address, which no other Service has.
+    /// Assigns to a Service an address that no other Service has.
     pub(in crate::handlers) fn allocate(&self, call: &Call, service: &mut Value) {
         if !call.resource.is("", "services") || call.subresource.is_some() {
             return;

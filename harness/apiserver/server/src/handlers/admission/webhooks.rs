@@ -1,4 +1,4 @@
-//! Webhooks in the way of a write.
+//! Admission of a write by webhooks.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::handlers::{Call, Core, strategy};
 /// Purpose of calls to validating webhooks.
 const VALIDATING: &str = "validating";
 
-/// A write as webhooks see it, at one moment.
+/// The current state of a write, as webhooks see it.
 struct View<'a> {
     request: &'a AdmissionRequest<'a>,
     object: Option<&'a Value>,
@@ -82,7 +82,8 @@ impl Core {
         }
     }
 
-    /// Mutating webhooks, one after the other; those that want to are called again when a later one changed something.
+    /// Calls mutating webhooks one after the other; calls those with `IfNeeded` again if a later one changed the
+    /// object.
     pub(in crate::handlers) fn call_mutating(
         &self,
         request: &AdmissionRequest<'_>,
@@ -104,7 +105,7 @@ impl Core {
         Ok(())
     }
 
-    /// Calls one webhook; whether it has changed the object.
+    /// Calls one webhook; returns `true` if it has changed the object.
     fn call_mutating_one(
         &self,
         webhook: &Webhook,
@@ -135,7 +136,7 @@ impl Core {
         Ok(changed)
     }
 
-    /// Validating webhooks; all are asked, the first refusal counts.
+    /// Calls all validating webhooks; the first refusal counts.
     pub(in crate::handlers) fn call_validating(
         &self,
         request: &AdmissionRequest<'_>,
@@ -177,8 +178,8 @@ impl Core {
         self.call_validating(&request, None)
     }
 
-    /// Asks one webhook: the version that it was shown and its answer; `None` when it is not concerned or its failure
-    /// does not matter.
+    /// Calls one webhook; returns the version that it was shown and its answer, or `None` if it does not apply or its
+    /// failure is ignored.
     fn ask(&self, webhook: &Webhook, view: &View<'_>, phase: &str) -> Result<Option<(String, Answer)>, ApiError> {
         let subject = view.subject();
         let Some(version) = webhook.version(&subject) else {
@@ -221,7 +222,8 @@ impl Core {
         }
     }
 
-    /// The answer of a webhook, or that it must be waited for, or why there is none.
+    /// Returns the answer of a webhook, or the error of the call. Fails while the answer is pending; the write then
+    /// starts again.
     fn fetch(
         &self,
         webhook: &Webhook,
@@ -249,7 +251,7 @@ impl Core {
         Err(ApiError::internal("a webhook is being asked"))
     }
 
-    /// The `request` of an `AdmissionReview`.
+    /// Returns the `request` of an `AdmissionReview`.
     fn request_body(&self, view: &View<'_>, version: &str, uid: &str) -> Value {
         let request = view.request;
         let resource = request.resource;
@@ -306,7 +308,7 @@ impl Core {
         self.in_other_version(request, version, object)
     }
 
-    /// An object in another version of its resource.
+    /// Returns an object in another version of its resource.
     fn in_other_version(&self, request: &AdmissionRequest<'_>, version: &str, object: &Value) -> Value {
         let resource = request.resource;
         if version == resource.version {
@@ -320,7 +322,7 @@ impl Core {
         )
     }
 
-    /// Reads the configuration of admission anew.
+    /// Reads the configuration of admission again.
     pub(crate) fn refresh_admission(&self) {
         self.admission.refresh(|| {
             let objects = admission::KINDS.map(|plural| {
@@ -332,7 +334,7 @@ impl Core {
     }
 }
 
-/// A webhook may take the namespace away, which puts it back, but not give another one.
+/// Checks the namespace after a webhook: a removed one is restored, another one is refused.
 fn check_namespace(namespace: Option<&str>, object: &mut Value) -> Result<(), ApiError> {
     let given = meta::str_at(object, &["metadata", "namespace"]).unwrap_or_default();
     match namespace {
@@ -347,7 +349,7 @@ fn check_namespace(namespace: Option<&str>, object: &mut Value) -> Result<(), Ap
     }
 }
 
-/// The options of the write, as the review shows them.
+/// Returns the options of the write, as the review shows them.
 fn options(request: &AdmissionRequest<'_>) -> Value {
     let query = &request.call.query;
     let kind = match request.operation {

@@ -1,4 +1,4 @@
-//! The tokens of service accounts: those that are asked for, which expire, and those in Secrets, which do not.
+//! The tokens of service accounts: requested ones, which expire, and those in Secrets, which do not.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,22 +19,22 @@ use crate::store::key;
 pub(crate) const TOKEN_SECRET: &str = "kubernetes.io/service-account-token";
 /// The annotation of such a Secret that names the account.
 pub(crate) const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
-/// The annotation that says which account of that name it is.
+/// The annotation with the uid of the account.
 pub(crate) const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
 
 /// The issuer of the tokens in Secrets.
 const SECRET_ISSUER: &str = "kubernetes/serviceaccount";
-/// The label of a Secret whose token is not accepted any more.
+/// The label of a Secret whose token is no longer accepted.
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
-/// By how much clocks may differ.
+/// Tolerated difference between clocks.
 const LEEWAY: SignedDuration = SignedDuration::from_mins(1);
 
-/// The name under which an account asks.
+/// Returns the user name of an account.
 fn user_name(namespace: &str, account: &str) -> String {
     format!("system:serviceaccount:{namespace}:{account}")
 }
 
-/// A token that is asked for.
+/// A request for a token.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) audiences: &'a Value,
@@ -44,7 +44,7 @@ pub(crate) struct Request<'a> {
 }
 
 impl Core {
-    /// A token for a service account.
+    /// Issues a token for a service account.
     pub(crate) fn issue(&self, account: &Value, request: Request<'_>) -> io::Result<String> {
         let of_account = |key: &str| meta::str_at(account, &["metadata", key]).unwrap_or_default();
         let (namespace, name) = (of_account("namespace"), of_account("name"));
@@ -60,7 +60,7 @@ impl Core {
         }))
     }
 
-    /// The token for a Secret of a service account.
+    /// Issues the token for a Secret of a service account.
     pub(crate) fn issue_for_secret(&self, account: &Value, secret: &Value) -> io::Result<String> {
         let of_account = |key: &str| meta::str_at(account, &["metadata", key]).unwrap_or_default();
         let (namespace, name) = (of_account("namespace"), of_account("name"));
@@ -73,7 +73,7 @@ impl Core {
         }))
     }
 
-    /// The account whose token this is; `None` if it is none of an account.
+    /// Returns the account of a token, or `None` if the token does not belong to an account.
     pub(super) fn account_of(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, String> {
         let Some(read) = Unverified::read(token) else {
             return Ok(None);
@@ -97,7 +97,7 @@ impl Core {
         }))
     }
 
-    /// Whose a token is that was asked for.
+    /// Returns the user of a requested token.
     fn of_request(&self, claims: &Value) -> Result<User, String> {
         let now = (self.options.clock)();
         check_times(claims, now)?;
@@ -154,7 +154,7 @@ impl Core {
         Ok(user(namespace, name, uid, extra))
     }
 
-    /// Whose a token is that a Secret holds.
+    /// Returns the user of a token in a Secret.
     fn of_secret(&self, token: &str, claims: &Value) -> Result<User, String> {
         let text = |key: &str| meta::text(claims, &format!("kubernetes.io/serviceaccount/{key}")).to_owned();
         let (namespace, name) = (text("namespace"), text("service-account.name"));
@@ -192,7 +192,7 @@ impl Core {
     }
 }
 
-/// Those of the audiences asked about that a token is for. One that does not say is for the API server.
+/// Returns those of the requested audiences that a token has. A token without audiences is for the API server.
 fn meant(claims: &Value, asked: &[String]) -> Result<Vec<String>, String> {
     let of_token: Vec<String> = match claims.get("aud") {
         Some(Value::String(only)) => vec![only.clone()],
@@ -228,7 +228,7 @@ fn check_times(claims: &Value, now: Timestamp) -> Result<(), String> {
     Err(format!("service account token {wrong}"))
 }
 
-/// A token is of one object, and not of another one that has got its name.
+/// Checks that a claim names this object, and not another one that has got its name.
 fn check_uid(what: &str, claim: &str, found: &Value, claimed: &str) -> Result<(), String> {
     let found = meta::uid(found).unwrap_or_default();
     if found == claimed {

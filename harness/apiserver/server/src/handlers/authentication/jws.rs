@@ -18,15 +18,15 @@ const ALGORITHM: &str = "ES256";
 /// Reason for which a token is forged, in the words of a kube-apiserver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(super) enum Forged {
-    /// Another key has signed it, such as that of another server.
+    /// Another key has signed the token, such as that of another server.
     #[error("invalid signature, no keys found")]
     OtherKey,
-    /// It was changed after it had been signed.
+    /// The token was changed after it had been signed.
     #[error("go-jose/go-jose: error in cryptographic primitive")]
     Changed,
 }
 
-/// A token taken apart, of which nothing is checked yet.
+/// A parsed token that has not been verified.
 #[derive(Debug)]
 pub(super) struct Unverified<'a> {
     /// Header and claims, as they were signed.
@@ -38,7 +38,7 @@ pub(super) struct Unverified<'a> {
 }
 
 impl<'a> Unverified<'a> {
-    /// Reads a token; `None` if it is none of this form.
+    /// Reads a token; `None` if it does not have this form.
     pub(super) fn read(token: &'a str) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
@@ -52,7 +52,7 @@ impl<'a> Unverified<'a> {
     }
 }
 
-/// A key that signs tokens, and knows its own.
+/// A key that signs tokens and verifies its own signatures.
 pub(crate) struct SigningKey {
     pair: EcdsaKeyPair,
     random: SystemRandom,
@@ -71,7 +71,7 @@ impl SigningKey {
         Ok(Self { pair, random, id })
     }
 
-    /// A token that says this.
+    /// Signs a token with these claims.
     pub(super) fn sign(&self, claims: &Value) -> io::Result<String> {
         let header = json!({"alg": ALGORITHM, "kid": self.id});
         let [header, claims] = [&header, claims].map(|part| BASE64.encode(part.to_string()));

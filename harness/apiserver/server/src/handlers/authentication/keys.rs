@@ -1,4 +1,4 @@
-//! The keys of one server, each made when it is needed for the first time: most servers in tests need none.
+//! The keys of one server, each made on first use: most servers in tests need none.
 
 use std::io;
 use std::sync::OnceLock;
@@ -25,7 +25,7 @@ impl Keys {
         made(&self.accounts, SigningKey::generate)
     }
 
-    /// The token of the administrator.
+    /// Returns the token of the administrator.
     pub(crate) fn administrator(&self) -> io::Result<&str> {
         made(&self.administrator, tls::random_token).map(String::as_str)
     }

@@ -19,14 +19,14 @@ pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local"
 /// The error for an unknown token.
 const UNKNOWN: &str = "invalid bearer token";
 
-/// The group of everybody who was let in.
+/// The group of all authenticated users.
 const AUTHENTICATED: &str = "system:authenticated";
 
 /// Somebody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) name: String,
-    /// Empty for who has none.
+    /// Empty for a user without uid.
     pub(crate) uid: String,
     pub(crate) groups: Vec<String>,
     pub(crate) extra: BTreeMap<String, Vec<String>>,
@@ -51,7 +51,7 @@ impl User {
         Arc::clone(&ADMINISTRATOR)
     }
 
-    /// As reviews show it.
+    /// Returns the user as reviews show it.
     pub(crate) fn info(&self) -> Value {
         let mut info = json!({"username": self.name, "groups": self.groups});
         if let Some(members) = info.as_object_mut() {
@@ -66,16 +66,16 @@ impl User {
     }
 }
 
-/// Whose a token is.
+/// The user of a valid token.
 #[derive(Debug)]
 pub(crate) struct Authenticated {
     pub(crate) user: Arc<User>,
-    /// Those for whom it was asked that it is for.
+    /// The requested audiences that the token has.
     pub(crate) audiences: Vec<String>,
 }
 
 impl Core {
-    /// Finds out whose a bearer token is, for one of these audiences; the error is in the words of a kube-apiserver.
+    /// Returns the user of a bearer token for one of these audiences; the error is in the words of a kube-apiserver.
     pub(crate) fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Authenticated, String> {
         let known = if self.keys.is_administrator(token) {
             let is_meant = audiences.iter().any(|audience| audience == AUDIENCE);

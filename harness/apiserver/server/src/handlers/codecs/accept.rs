@@ -1,11 +1,11 @@
-//! The `Accept` header: in which form a client wants its answer.
+//! The `Accept` header: the form in which a client wants its answer.
 
 use http::{HeaderMap, header};
 
 use crate::api_error::ApiError;
 use crate::handlers::{Call, Verb};
 
-/// How an answer is written.
+/// The encoding of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Json,
@@ -90,7 +90,7 @@ fn clauses(accept: &str) -> Vec<Clause<'_>> {
 impl Clause<'_> {
     fn format(&self) -> Option<Format> {
         match self.media {
-            // Who reads protobuf reads JSON as well.
+            // Clients that read protobuf also read JSON.
             "application/json" | PROTOBUF | "*/*" | "application/*" => Some(Format::Json),
             "application/yaml" => Some(Format::Yaml),
             _ => None,
@@ -121,13 +121,13 @@ impl Clause<'_> {
     }
 }
 
-/// The first form of the header that the server has, without looking at what is asked for.
+/// Returns the first form of the header that the server supports, whatever the request.
 pub(crate) fn any(headers: &HeaderMap) -> Form {
     let accept = headers
         .get(header::ACCEPT)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    // A clause that asks for another view than the whole is none for an error.
+    // A clause for a partial view does not apply to errors.
     let clauses = clauses(accept);
     let mut whole = clauses.iter().filter(|clause| clause.view() == Some(View::Whole));
     let format = whole.find_map(Clause::format).unwrap_or(Format::Json);
@@ -137,7 +137,7 @@ pub(crate) fn any(headers: &HeaderMap) -> Form {
     }
 }
 
-/// The form in which a call is answered.
+/// Returns the form in which a call is answered.
 pub(crate) fn of_call(call: &Call) -> Result<Form, ApiError> {
     let accept = call.header(header::ACCEPT).unwrap_or_default();
     if accept.trim().is_empty() {
@@ -150,7 +150,7 @@ pub(crate) fn of_call(call: &Call) -> Result<Form, ApiError> {
     );
     let streams = watched && call.verb != Verb::Create;
     let custom = call.resource.custom().is_some();
-    // Custom resources have no protobuf; that wildcards have a prefix only their server knows.
+    // Custom resources have no protobuf; only their server accepts wildcards with a prefix.
     let readable = |clause: &&Clause<'_>| match clause.media {
         PROTOBUF => !custom || clause.view() != Some(View::Whole),
         "application/*" => custom,
@@ -171,7 +171,7 @@ pub(crate) fn of_call(call: &Call) -> Result<Form, ApiError> {
             Some(serde_json::json!({})),
         ));
     }
-    // Who reads protobuf gets JSON instead, but not what only protobuf was to show.
+    // Clients that read protobuf get JSON instead, unless they ask for a view in protobuf only.
     let readable = |clause: &&&Clause<'_>| clause.media != PROTOBUF || clause.view() == Some(View::Whole);
     let several = known.iter().any(|clause| clause.media != PROTOBUF);
     let form = known

@@ -1,4 +1,4 @@
-//! From the bytes of a request to an object.
+//! Decoding of a request's body.
 
 use baton_apikinds::{protobuf, resources};
 use baton_apimachinery::field::{FieldError, FieldErrorType};
@@ -14,14 +14,14 @@ use crate::api_error::{About, ApiError, not_registered_in, not_typed};
 use crate::handlers::{Call, field_managers, strategy};
 use crate::registry::Resource;
 
-/// The object in the body.
+/// Returns the object in the body.
 pub(in crate::handlers) fn object(call: &Call) -> Result<Value, ApiError> {
     let content_type = call.header(header::CONTENT_TYPE).unwrap_or("application/json");
     let media = content_type.split(';').next().unwrap_or_default().trim();
     let value = match media {
         media if is_json_type(media) => {
             match go_json::parse(&call.body).map_err(|error| unrecognized(call, &no_type(&error)))? {
-                // Into a struct, nothing is read as nothing.
+                // For a struct, null counts as an empty object.
                 Value::Null if call.resource.custom().is_none() => Value::Object(serde_json::Map::new()),
                 object @ (Value::Object(_) | Value::Null) => object,
                 other => return Err(unrecognized(call, &no_type(&not_typed(&other)))),
@@ -47,7 +47,7 @@ fn unknown_format() -> ApiError {
     )
 }
 
-/// A body in the binary form of Go clients becomes the JSON that it stands for; any other stays as it is.
+/// Converts a body in the binary form of Go clients to JSON; leaves any other body as it is.
 pub(in crate::handlers) fn from_protobuf(headers: &HeaderMap, body: Bytes) -> Result<(HeaderMap, Bytes), ApiError> {
     let mut headers = headers.clone();
     let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -59,7 +59,7 @@ pub(in crate::handlers) fn from_protobuf(headers: &HeaderMap, body: Bytes) -> Re
     Ok((headers, Bytes::from(object.to_string())))
 }
 
-/// The object in the body in the form of its kind, what is unknown in it told or refused.
+/// Returns the object in the body in the form of its kind; reports or refuses unknown fields.
 pub(in crate::handlers) fn checked(call: &Call, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
     let mut object = object(call)?;
     let custom = call.resource.custom().is_some();
@@ -87,7 +87,7 @@ pub(in crate::handlers) fn is_json(call: &Call) -> bool {
     call.media() != "application/yaml"
 }
 
-/// The error of a body that does not even tell its type.
+/// Returns the error for a body without a readable type.
 fn unrecognized(call: &Call, error: &str) -> ApiError {
     const SHOWN: usize = 30;
     let kind = &call.resource.kind;
@@ -103,12 +103,12 @@ fn unrecognized(call: &Call, error: &str) -> ApiError {
     ))
 }
 
-/// The error of what is not even JSON, or has no types where JSON should have them.
+/// Returns the error for a body that is not JSON, or whose type has the wrong JSON type.
 fn no_type(error: &str) -> String {
     format!("couldn't get version/kind; json parse error: {error}")
 }
 
-/// The options of a deletion in the body.
+/// Returns the options of a deletion in the body.
 pub(in crate::handlers) fn delete_options(call: &Call) -> Result<Value, ApiError> {
     let body = match call.media() {
         "application/yaml" => yaml(&call.body)?,
@@ -122,12 +122,12 @@ pub(in crate::handlers) fn delete_options(call: &Call) -> Result<Value, ApiError
     }
 }
 
-/// YAML, as a request's body.
+/// Reads YAML in a request's body.
 pub(in crate::handlers) fn yaml(bytes: &[u8]) -> Result<Value, ApiError> {
     yaml::read(bytes).map_err(|error| ApiError::bad_request(format!("error converting YAML to JSON: yaml: {error}")))
 }
 
-/// Checks that an object is of the kind that its path is about, and sets what it leaves out.
+/// Checks that an object is of the kind in its path, and sets the type if the object leaves it out.
 pub(in crate::handlers) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError> {
     let resource = &call.resource;
     if !object.is_object() {
@@ -161,7 +161,7 @@ pub(in crate::handlers) fn type_of_custom(object: &Value, shown: impl FnOnce() -
     Ok(())
 }
 
-/// Refuses a custom resource that is of another kind, or in another version, than its path is about.
+/// Refuses a custom resource of another kind or version than that of its path.
 pub(in crate::handlers) fn check_custom(call: &Call, object: &Value) -> Result<(), ApiError> {
     let resource = &call.resource;
     if resource.custom().is_none() {
@@ -188,7 +188,7 @@ pub(in crate::handlers) fn check_custom(call: &Call, object: &Value) -> Result<(
     Err(ApiError::invalid(about, &errors))
 }
 
-/// Makes an object one of the kind that its path is about.
+/// Sets the type of an object to that of its path.
 pub(in crate::handlers) fn set_type(call: &Call, object: &mut Value) {
     if let Some(members) = object.as_object_mut() {
         members.insert("apiVersion".to_owned(), call.resource.api_version.clone().into());
@@ -202,7 +202,8 @@ pub(in crate::handlers) fn cause_of_other_type(call: &Call, object: &Value) -> O
     cause_of(&call.resource, &api_version, &kind)
 }
 
-/// `apiVersion` and `kind` of an object, what is left out filled in, if they are not those of the resource.
+/// Returns `apiVersion` and `kind` of an object, with missing ones filled in, if they differ from those of the
+/// resource.
 fn other_type(resource: &Resource, object: &Value) -> Option<(String, String)> {
     let text = |key: &str, expected: &str| {
         let given = object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());

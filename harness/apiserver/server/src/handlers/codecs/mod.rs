@@ -1,5 +1,5 @@
-//! From the bytes of a request to objects, and from answers to bytes: which form is accepted ([`accept`]), decoding
-//! ([`decode`]), what an answer is ([`reply`]) and how it is written ([`negotiate`], [`table`]).
+//! Decoding of requests and encoding of answers: accepted forms ([`accept`]), decoding ([`decode`]), answers
+//! ([`reply`]) and their encoding ([`negotiate`], [`table`]).
 
 pub(crate) mod accept;
 pub(crate) mod body;

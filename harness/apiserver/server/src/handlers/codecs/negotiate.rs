@@ -1,4 +1,4 @@
-//! Writes an answer in the form that was asked for.
+//! Encodes an answer in the requested form.
 
 use http::{HeaderMap, Response, header};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub(crate) struct Wish<'a> {
     pub(crate) pretty: bool,
 }
 
-/// The answer to a request that went well.
+/// Encodes the answer to a successful request.
 pub(in crate::handlers) fn reply(wish: &Wish<'_>, reply: Reply) -> Result<Response<ResponseBody>, ApiError> {
     match reply {
         Reply::Object { code, object, resource } => one(wish, code, &resource, &object),
@@ -103,7 +103,7 @@ fn many(wish: &Wish<'_>, list: &List) -> Result<Response<ResponseBody>, ApiError
     }
 }
 
-/// How a message names the type of an object or a list of them.
+/// Returns the Go type of an object or a list, as messages name it.
 fn go_type(resource: &Resource, list: bool) -> String {
     if resource.custom().is_some() {
         return format!("*unstructured.Unstructured{}", if list { "List" } else { "" });
@@ -133,7 +133,7 @@ fn written(wish: &Wish<'_>, code: u16, object: &Value) -> Response<ResponseBody>
     response(code, content_type, ResponseBody::full(text))
 }
 
-/// A line whose plain scalar older readers would take for a time or a boolean, with that scalar quoted.
+/// Returns a line with its plain scalar quoted, if older readers would take the scalar for a time or a boolean.
 fn quote(line: &str) -> Option<String> {
     let start = line
         .rfind(": ")
@@ -148,7 +148,7 @@ fn quote(line: &str) -> Option<String> {
     (boolean || time).then(|| format!("{before}\"{scalar}\""))
 }
 
-/// Folds long scalars at the first space behind the column at which the reference does. Literal blocks stay.
+/// Folds long scalars at the first space after the column at which the reference folds. Literal blocks stay.
 fn fold(yaml: &str) -> String {
     const WIDTH: usize = 80;
     let mut folded = String::with_capacity(yaml.len());
@@ -192,7 +192,7 @@ fn fold(yaml: &str) -> String {
     folded
 }
 
-/// The answer to a request that failed.
+/// Encodes the answer to a failed request.
 pub(crate) fn error(headers: &HeaderMap, error: &ApiError, pretty: bool) -> Response<ResponseBody> {
     let wish = Wish {
         form: accept::any(headers),
@@ -234,7 +234,7 @@ fn told(warnings: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// One `Warning` header each, in the form that clients take apart.
+/// Adds one `Warning` header for each warning, in the form that clients parse.
 pub(in crate::handlers) fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
     for warning in told(warnings) {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");

@@ -21,11 +21,11 @@ pub(crate) enum Reply {
     },
     /// A collection.
     List(List),
-    /// A `Status`, a `Scale` or another object that is made for the answer.
+    /// A `Status`, a `Scale` or another object made for the answer.
     Made { code: u16, object: Value },
     /// The lines of a watch.
     Watch(ResponseBody, &'static str),
-    /// Something that is no API object.
+    /// Anything that is not an API object.
     Raw {
         code: u16,
         content_type: &'static str,
@@ -33,12 +33,12 @@ pub(crate) enum Reply {
     },
 }
 
-/// An object as it is shown.
+/// An object in an answer.
 #[derive(Debug, Clone)]
 pub(crate) enum Shown {
-    /// As it is stored, but for the version.
+    /// In its stored form, with another version if needed.
     Stored(Arc<Stored>),
-    /// Made for this answer, as of a dry run or a conversion.
+    /// Made for this answer, for example by a dry run or a conversion.
     Value(Arc<Value>),
 }
 
@@ -50,7 +50,7 @@ impl Shown {
         }
     }
 
-    /// Does something with the object as JSON.
+    /// Calls `look` with the object as JSON.
     pub(crate) fn with_text<T>(&self, look: impl FnOnce(&Text) -> T) -> T {
         match self {
             Self::Stored(stored) => look(stored.text()),
@@ -70,7 +70,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// The metadata of the list. Whole lists of custom resources always have a `continue`.
+    /// Returns the metadata of the list. Complete lists of custom resources always have a `continue`.
     pub(crate) fn metadata(&self, whole: bool) -> Value {
         let mut metadata = serde_json::Map::new();
         metadata.insert("resourceVersion".to_owned(), self.revision.to_string().into());
@@ -89,7 +89,7 @@ impl List {
         metadata.into()
     }
 
-    /// The list as JSON, put together from what each item has been written as before.
+    /// Returns the list as JSON, assembled from the JSON of its items.
     pub(crate) fn to_json(&self) -> Vec<u8> {
         let resource = &self.resource;
         let mut out = Vec::new();
@@ -101,7 +101,7 @@ impl List {
             if index > 0 {
                 out.push(b',');
             }
-            // Items of built-in kinds go without their type.
+            // Items of built-in kinds have no type.
             if resource.custom().is_some() {
                 item.with_text(|text| out.extend_from_slice(text.object()));
             } else {

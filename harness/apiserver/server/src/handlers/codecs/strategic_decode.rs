@@ -4,7 +4,7 @@ use serde_json::Value;
 
 const CANNOT: &str = "json: cannot unmarshal ";
 
-/// The error of a decoder as that of what restores objects from maps.
+/// Converts the error of a decoder to that of the code that restores objects from maps.
 pub(in crate::handlers) fn worded(error: &str) -> String {
     if error.starts_with("illegal base64 data") {
         return format!("error decoding from json: {error}");
@@ -19,7 +19,7 @@ pub(in crate::handlers) fn worded(error: &str) -> String {
     }
 }
 
-/// `given` is `string`, `number` or `number 1.5`, and so on; `wanted` the type in Go.
+/// `given` is `string`, `number`, `number 1.5` and so on; `wanted` is the Go type.
 fn restored(given: &str, wanted: &str) -> String {
     let (kind, number) = given.split_once(' ').unwrap_or((given, ""));
     let go_kind = match kind {
@@ -39,7 +39,7 @@ fn restored(given: &str, wanted: &str) -> String {
     }
 }
 
-/// A patch as merging leaves it behind: lists whose order it tells are taken out with that order.
+/// Returns the rest of a patch after a merge: without the order directives and the lists that they order.
 pub(in crate::handlers) fn left_of(patch: &Value) -> Value {
     const ORDER: &str = "$setElementOrder/";
     let Value::Object(members) = patch else {

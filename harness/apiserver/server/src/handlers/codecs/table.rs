@@ -1,4 +1,4 @@
-//! Tables, as `kubectl get` asks for them.
+//! Tables, as `kubectl get` requests them.
 
 use baton_apikinds::printers;
 use baton_apimachinery::meta;
@@ -11,7 +11,7 @@ use crate::handlers::codecs::negotiate::{Wish, partial};
 use crate::handlers::codecs::reply::Shown;
 use crate::registry::Resource;
 
-/// The `Table` of some objects.
+/// Returns the `Table` of some objects.
 pub(in crate::handlers) fn table(
     wish: &Wish<'_>,
     resource: &Resource,
@@ -122,7 +122,7 @@ fn definition(name: &str, kind: &str, format: &str, priority: i64, description: 
     json!({"name": name, "type": kind, "format": format, "description": description, "priority": priority})
 }
 
-/// The cell of a column; of a date its age.
+/// Returns the cell of a column; for a date, its age.
 fn cell(column: &Column, object: &Value, now: jiff::Timestamp) -> Value {
     let cell = column.cell(object);
     if column.kind == "date" && cell.is_string() {

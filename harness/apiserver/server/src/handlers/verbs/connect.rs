@@ -13,7 +13,7 @@ use crate::handlers::codecs::reply::Reply;
 use crate::handlers::{Call, Core};
 use crate::store::key;
 
-/// The container that a pod says is meant where none is named.
+/// The annotation with the default container of a pod.
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
 /// Returns `true` if a call is a connection through the server.
@@ -26,7 +26,7 @@ pub(in crate::handlers) fn is_connection(call: &Call) -> bool {
 }
 
 impl Core {
-    /// Answers what leads through the server.
+    /// Answers a connection through the server.
     pub(in crate::handlers) fn connect(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
         let name = call.name.as_deref().unwrap_or_default();
         match (call.resource.plural.as_str(), call.subresource.as_deref()) {
@@ -105,7 +105,7 @@ fn node_of(pod: &Value) -> Option<&str> {
     meta::str_at(pod, &["spec", "nodeName"])
 }
 
-/// Refuses to show fewer than no lines.
+/// Refuses a negative number of lines.
 fn check_lines(call: &Call) -> Result<(), ApiError> {
     let lines = call.query.get("tailLines").and_then(|lines| lines.parse::<i64>().ok());
     let Some(lines) = lines.filter(|lines| *lines < 0) else {
@@ -121,7 +121,7 @@ fn check_lines(call: &Call) -> Result<(), ApiError> {
     Err(ApiError::invalid(about, &[error]))
 }
 
-/// Refuses a container that the pod does not have, and to choose among several.
+/// Refuses a container that the pod does not have, and a missing name if there are several.
 fn check_container(call: &Call, pod: &Value) -> Result<(), ApiError> {
     let named = |list: &str| -> Vec<&str> {
         let containers = meta::at(pod, &["spec", list]).and_then(Value::as_array);

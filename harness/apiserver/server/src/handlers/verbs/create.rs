@@ -32,7 +32,7 @@ impl Core {
         self.create_object(call, object)
     }
 
-    /// Creates a decoded object: also the second half of an apply or an update that creates.
+    /// Creates a decoded object; also the second half of an apply or an update that creates.
     pub(in crate::handlers) fn create_object(
         self: &Arc<Self>,
         call: &Call,
@@ -92,7 +92,7 @@ impl Core {
         Err(ApiError::internal("no name could be generated"))
     }
 
-    /// Sets what the server sets on every new object. Gives the `generateName` that the name was made from.
+    /// Sets the server's metadata of a new object. Returns the `generateName` from which the name was made.
     fn stamp(&self, call: &Call, object: &mut Value) -> Option<String> {
         for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             meta::unset(object, key);
@@ -103,7 +103,7 @@ impl Core {
             return None;
         }
         let base = meta::str_at(object, &["metadata", "generateName"])?.to_owned();
-        // Names of 63 characters at most, so that they can be labels.
+        // The name has at most 63 characters, so that it can be a label.
         let kept: String = base.chars().take(58).collect();
         let suffix = call.memo.name("suffix", || self.ids.suffix());
         meta::set(object, "name", format!("{kept}{suffix}"));
@@ -141,7 +141,7 @@ fn not_unique(mut error: ApiError, wants_unique: bool) -> ApiError {
     error
 }
 
-/// The name is taken, perhaps by an object that is on its way out.
+/// Returns the error for a name that is taken, perhaps by an object that is being deleted.
 fn taken(call: &Call, name: &str, found: Option<&Value>) -> ApiError {
     let mut error = ApiError::already_exists(call.about(name));
     if found.is_some_and(|found| meta::deletion_timestamp(found).is_some()) {
@@ -150,7 +150,7 @@ fn taken(call: &Call, name: &str, found: Option<&Value>) -> ApiError {
     error
 }
 
-/// The namespace of the path goes into the object; another one in the object is refused.
+/// Sets the namespace of the object to that of the path; refuses another one.
 pub(in crate::handlers) fn check_namespace(call: &Call, object: &mut Value) -> Result<(), ApiError> {
     match (&call.namespace, meta::namespace(object)) {
         (Some(namespace), None) => meta::set(object, "namespace", namespace.clone()),

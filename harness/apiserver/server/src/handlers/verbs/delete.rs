@@ -44,7 +44,7 @@ pub(crate) enum Propagation {
 /// The result of a deletion, in the version that is stored.
 #[derive(Debug)]
 pub(crate) enum Deleted {
-    /// The object is gone.
+    /// The object has been removed.
     Gone(Shown),
     /// The object is marked, and a finalizer or its grace period holds it.
     Marked(Shown),
@@ -180,7 +180,7 @@ impl Core {
         Ok(Deleted::Gone(Shown::Stored(stored)))
     }
 
-    /// The object with the marks of its deletion; `None` when they change nothing.
+    /// Returns the object marked as deleted, or `None` if nothing changes.
     fn mark(&self, resource: &Resource, object: &Value, options: &DeleteOptions, grace_secs: i64) -> Option<Value> {
         let mut marked = object.clone();
         meta::set_finalizers(&mut marked, finalizers(resource, object, options));
@@ -193,7 +193,7 @@ impl Core {
             .and_then(Value::as_i64)
             .unwrap_or(0);
         if grace_secs < left && resource.is("", "pods") {
-            // The time that is left can only become shorter.
+            // The remaining time can only become shorter.
             let at = before.as_second() - left + grace_secs;
             if let Ok(at) = jiff::Timestamp::from_second(at) {
                 meta::set(&mut marked, "deletionTimestamp", meta::time(at));
@@ -245,7 +245,7 @@ fn shown(call: &Call, code: u16, object: Shown) -> Reply {
     }
 }
 
-/// Kinds whose deletion is answered with the object itself.
+/// Returns `true` for kinds whose deletion is answered with the object itself.
 fn answers_with_object(resource: &Resource) -> bool {
     const CORE: [&str; 7] = [
         "persistentvolumeclaims",
@@ -261,7 +261,7 @@ fn answers_with_object(resource: &Resource) -> bool {
     resource.custom().is_none() && (core || storage)
 }
 
-/// The seconds that a kind with graceful deletion gets; `None` for all other kinds.
+/// Returns the grace period in seconds for kinds with graceful deletion; `None` for all other kinds.
 fn grace(resource: &Resource, object: &Value, options: &DeleteOptions) -> Option<i64> {
     if !resource.is("", "pods") {
         return None;
@@ -274,7 +274,7 @@ fn grace(resource: &Resource, object: &Value, options: &DeleteOptions) -> Option
     Some(if scheduled && !over { wanted } else { 0 })
 }
 
-/// The finalizers with those that the propagation asks for.
+/// Returns the finalizers with those that the propagation needs.
 fn finalizers(resource: &Resource, object: &Value, options: &DeleteOptions) -> Vec<String> {
     let mut finalizers: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
     let wanted = match options.propagation {
@@ -283,7 +283,7 @@ fn finalizers(resource: &Resource, object: &Value, options: &DeleteOptions) -> V
         Some(Propagation::Background) | None => None,
     };
     if resource.is("", "events") || resource.is("events.k8s.io", "events") {
-        // Nothing depends on events.
+        // Events never have dependents.
         return finalizers;
     }
     if options.propagation.is_some() {
@@ -291,7 +291,7 @@ fn finalizers(resource: &Resource, object: &Value, options: &DeleteOptions) -> V
     }
     let definition = strategy::is_definition(resource).then_some(CLEANUP_FINALIZER);
     for wanted in wanted.into_iter().chain(definition) {
-        // The finalizer of a definition comes with its deletion, and not again with the next one.
+        // The first deletion adds the finalizer of a definition; a later one does not.
         let again = wanted == CLEANUP_FINALIZER && meta::deletion_timestamp(object).is_some();
         let there = finalizers.iter().any(|each| each == wanted);
         if !again && !there {
@@ -425,7 +425,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Checked options of a deletion.
+/// Reads and checks the options of a deletion.
 pub(in crate::handlers) fn read_options(given: &Given<'_>) -> Result<DeleteOptions, ApiError> {
     let propagation = match (given.text("propagationPolicy"), given.flag("orphanDependents")) {
         (Some("Background"), _) | (None, Some(false)) => Some(Propagation::Background),
@@ -451,7 +451,7 @@ pub(in crate::handlers) fn read_options(given: &Given<'_>) -> Result<DeleteOptio
     })
 }
 
-/// The `Status` of a deletion that is done.
+/// Returns the `Status` of a completed deletion.
 fn success(call: &Call, object: &Shown) -> Value {
     let name = call.name.as_deref().unwrap_or_default();
     let mut details = json!({"name": name, "kind": call.resource.plural});

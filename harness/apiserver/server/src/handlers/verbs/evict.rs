@@ -44,7 +44,7 @@ impl Core {
         })
     }
 
-    /// Says in the pod why it goes.
+    /// Sets the condition with the reason of the eviction.
     fn tell_of_eviction(self: &Arc<Self>, call: &Call, stored: &Arc<Stored>) {
         let mut pod = Value::clone(&stored.value());
         let condition = json!({
@@ -64,7 +64,7 @@ impl Core {
     }
 }
 
-/// Puts a condition in the place of the one of its type.
+/// Replaces the condition of the same type.
 pub(in crate::handlers) fn set_condition(object: &mut Value, condition: Value) {
     let Some(members) = object.as_object_mut() else { return };
     let status = members.entry("status").or_insert_with(|| json!({}));

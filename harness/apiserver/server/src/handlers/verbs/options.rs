@@ -1,4 +1,4 @@
-//! The options of lists and watches, checked as a kube-apiserver checks them.
+//! Validation of the options of lists and watches, as in a kube-apiserver.
 
 use baton_apimachinery::field::{FieldError, FieldErrorType};
 
@@ -90,7 +90,7 @@ pub(in crate::handlers) fn check_watch(call: &Call) -> Result<(), ApiError> {
     verdict(&errors)
 }
 
-/// A resource version of a query; 0 and nothing are both `None`.
+/// Reads a resource version in a query; returns `None` for 0 and for nothing.
 pub(in crate::handlers) fn version(text: Option<&str>) -> Result<Option<u64>, String> {
     match text {
         None | Some("0") => Ok(None),
@@ -100,7 +100,7 @@ pub(in crate::handlers) fn version(text: Option<&str>) -> Result<Option<u64>, St
     }
 }
 
-/// The version asked for is newer than the newest.
+/// Returns the error for a version that is newer than the newest.
 pub(in crate::handlers) fn too_new(wanted: u64, current: u64) -> ApiError {
     let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
     let details = serde_json::json!({

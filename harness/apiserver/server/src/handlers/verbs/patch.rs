@@ -19,7 +19,7 @@ use crate::handlers::codecs::{decode, strategic_decode};
 use crate::handlers::field_managers::{Validation, check_options, invalid_patch, report};
 use crate::handlers::{Call, Core, strategy};
 
-/// The media type of patches that know the types of their fields.
+/// The media type of strategic merge patches.
 pub(in crate::handlers) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
 impl Core {
@@ -70,7 +70,7 @@ impl Core {
         let duplicates = field_validation::duplicate_keys(&call.body);
         self.change_by(call, warnings, |old| {
             let mut new = strategic::merge(call.resource.model(), old, &patch).map_err(merge_error)?;
-            // The patch is one of fields of a known type.
+            // A strategic patch cannot change the type.
             decode::set_type(call, &mut new);
             patched(call, new, duplicates.clone(), || {
                 go_fmt::plain(&strategic_decode::left_of(&patch))
@@ -156,7 +156,7 @@ fn undecodable(error: &str) -> ApiError {
     ApiError::bad_request(format!("error decoding patch: {error}"))
 }
 
-/// The operations of a JSON patch.
+/// Returns the operations of a JSON patch.
 fn json_patch_in(call: &Call) -> Result<Value, ApiError> {
     let patch = go_json::parse(&call.body).map_err(|error| undecodable(&error))?;
     if !patch.is_array() {
@@ -167,7 +167,7 @@ fn json_patch_in(call: &Call) -> Result<Value, ApiError> {
 
 const NO_MAP: &str = "into Go value of type map[string]interface {}";
 
-/// A merge patch: an object.
+/// Returns a merge patch: an object.
 fn merge_patch_in(call: &Call) -> Result<Value, ApiError> {
     match go_json::parse(&call.body).map_err(|error| undecodable(&error))? {
         Value::Object(members) => Ok(Value::Object(members)),
@@ -179,7 +179,7 @@ fn merge_patch_in(call: &Call) -> Result<Value, ApiError> {
     }
 }
 
-/// A strategic merge patch: an object, or nothing.
+/// Returns a strategic merge patch: an object, or null.
 fn strategic_patch_in(call: &Call) -> Result<Value, ApiError> {
     match go_json::parse(&call.body).map_err(ApiError::bad_request)? {
         Value::Object(members) => Ok(Value::Object(members)),
@@ -205,7 +205,7 @@ fn unsupported(call: &Call) -> ApiError {
     )
 }
 
-/// Reads what is applied, and checks that it is of the expected type.
+/// Reads the applied object, and checks that it has the expected type.
 pub(in crate::handlers) fn applied(call: &Call, expected: &str, expected_kind: &str) -> Result<Value, ApiError> {
     let not_yaml = |error| {
         let message = format!("error decoding YAML: error converting YAML to JSON: yaml: {error}");
@@ -233,7 +233,7 @@ pub(in crate::handlers) fn applied(call: &Call, expected: &str, expected_kind: &
     Ok(applied)
 }
 
-/// The result of a patch as its kind reads it, with what is unknown in it.
+/// Returns the result of a patch as its kind reads it, with its unknown fields.
 fn patched(
     call: &Call,
     mut new: Value,
@@ -273,7 +273,7 @@ fn patched(
     Ok((new, warnings))
 }
 
-/// A patch of another object of the same name is refused.
+/// Refuses a patch of another object of the same name.
 fn same_uid(call: &Call, old: &Value, new: &Value) -> Result<(), ApiError> {
     let uid = |object| meta::str_at(object, &["metadata", "uid"]).map(str::to_owned);
     if uid(new).is_none() || uid(old) == uid(new) {
@@ -282,7 +282,7 @@ fn same_uid(call: &Call, old: &Value, new: &Value) -> Result<(), ApiError> {
     let given = Value::from(uid(new).unwrap_or_default());
     let finding = FieldError::with_value(FieldErrorType::Invalid, "metadata.uid", &given, "field is immutable");
     let name = call.name.as_deref().unwrap_or_default();
-    // Both the generic and the kind's own validation say so.
+    // The generic validation and that of the kind both report it.
     Err(ApiError::invalid(call.about_kind(name), &[finding.clone(), finding]))
 }
 

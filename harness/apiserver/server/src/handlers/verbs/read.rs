@@ -30,7 +30,7 @@ impl Core {
         })
     }
 
-    /// The object that a call names.
+    /// Returns the object that a call names.
     pub(in crate::handlers) fn find(&self, call: &Call) -> Result<Arc<Stored>, ApiError> {
         self.store
             .get(call.resource.bucket, &call.key())
@@ -48,7 +48,7 @@ impl Core {
         }))
     }
 
-    /// The objects that a list, or the deletion of a collection, is about.
+    /// Returns the objects of a list, or of the deletion of a collection.
     pub(in crate::handlers) fn page(&self, call: &Call) -> Result<Listed, ApiError> {
         options::check_list(call)?;
         call.query.number("timeoutSeconds")?;
@@ -78,7 +78,7 @@ impl Core {
         })
     }
 
-    /// The objects of the collection at the revision that a list is to show, and that revision.
+    /// Returns the objects of the collection at the revision of the list, and that revision.
     fn part(&self, call: &Call, page: &Page, limit: Option<usize>) -> Result<(Part, u64), ApiError> {
         let current = self.store.revision();
         if let Some(wanted) = page.revision.filter(|wanted| *wanted > current) {
@@ -125,7 +125,7 @@ struct Page {
     revision: Option<u64>,
     /// `true` if the list must be of exactly this revision; `false` if the revision is the oldest acceptable one.
     exact: bool,
-    /// The key of the last object of the page before.
+    /// The key of the last object of the previous page.
     after: Option<String>,
     /// Number of objects after that page.
     left: Option<usize>,
@@ -162,7 +162,7 @@ impl Page {
             None => limit.is_some(),
         };
         Ok(Self {
-            // A list of any age comes from the watch cache of the reference, and that gives everything.
+            // In the reference, a list of any age comes from the watch cache, which ignores the limit.
             limit: limit.filter(|_| given != Some("0")),
             revision,
             exact,
@@ -172,7 +172,7 @@ impl Page {
     }
 }
 
-/// URL-safe base64 that does not look at the bits behind the last byte.
+/// URL-safe base64 that ignores spare bits after the last byte.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::URL_SAFE,
     GeneralPurposeConfig::new()
@@ -181,7 +181,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The token of the page behind an object, on which and on later ones so many are left.
+/// Returns the token of the page after an object; `left` is the number of objects on that page and later ones.
 fn token(revision: u64, last: &str, left: usize) -> String {
     let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": format!("{last}\0"), "left": left});
     URL_SAFE_NO_PAD.encode(token.to_string())

@@ -26,7 +26,7 @@ pub(in crate::handlers) fn answer(
     Some(read(call, warnings).and_then(|review| answer(core, call, review)))
 }
 
-/// The review in the body, in the form of its kind.
+/// Reads the review in the body, in the form of its kind.
 fn read(call: &Call, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
     let mut review = decode::checked(call, warnings)?;
     if call.resource.namespaced {
@@ -35,7 +35,7 @@ fn read(call: &Call, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
     Ok(review)
 }
 
-/// A review with its answer.
+/// Returns a review with its answer.
 pub(super) fn reviewed(mut review: Value, status: Value) -> Reply {
     if let Some(members) = review.as_object_mut() {
         members.insert("status".to_owned(), status);

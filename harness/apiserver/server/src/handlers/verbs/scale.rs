@@ -55,7 +55,7 @@ impl Core {
                 let reply = self.change_scale(call, |old| {
                     let present = lenient(resource, old);
                     let mut scale = patch_other(call, &present)?;
-                    // A strategic patch is one of fields of a known type.
+                    // A strategic patch cannot change the type.
                     if call.media() == STRATEGIC {
                         scale["apiVersion"] = "autoscaling/v1".into();
                         scale["kind"] = "Scale".into();
@@ -112,7 +112,7 @@ impl Core {
         as_scale(resource, reply)
     }
 
-    /// Merges what a manager applies to the replicas; they are owned in the object, under the name of the subresource.
+    /// Merges an applied `Scale` into the replicas; the object records their owner under the name of the subresource.
     fn apply_scale(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
         let resource = &call.resource;
         let scale = applied(call, "autoscaling/v1", "Scale")?;
@@ -142,7 +142,7 @@ impl Core {
     }
 }
 
-/// The `Scale` of the object that a change came to.
+/// Returns the `Scale` of a changed object.
 fn as_scale(resource: &Resource, reply: Reply) -> Result<Reply, ApiError> {
     match reply {
         Reply::Object { code, object, .. } => Ok(Reply::Made {
@@ -153,7 +153,7 @@ fn as_scale(resource: &Resource, reply: Reply) -> Result<Reply, ApiError> {
     }
 }
 
-/// The replicas that a `Scale` asks for.
+/// Returns the replicas that a `Scale` requests.
 fn replicas_of(call: &Call, scale: &Value) -> Result<i64, ApiError> {
     let replicas = meta::at(scale, &["spec", "replicas"]).and_then(Value::as_i64);
     let replicas = replicas.unwrap_or(0);
@@ -200,7 +200,7 @@ fn not_registered(api_version: &str, kind: &str) -> String {
     format!("no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\"")
 }
 
-/// The members of a `Scale` that it does not have.
+/// Returns the unknown members of a `Scale`.
 fn unknown(scale: &Value) -> Vec<String> {
     let of = |value: Option<&Value>, before: &str, known: &[&str]| -> Vec<String> {
         let members = value.and_then(Value::as_object).into_iter().flatten();
@@ -245,7 +245,7 @@ pub(in crate::handlers) fn disown_none(resource: &Resource, object: &mut Value) 
     }
 }
 
-/// The `Scale` of an object.
+/// Returns the `Scale` of an object.
 pub(in crate::handlers) fn scale_of(resource: &Resource, object: &Value) -> Result<Value, ApiError> {
     let path = spec_path(resource);
     if resource.custom().is_some() && get(object, path).is_none() {
@@ -256,7 +256,7 @@ pub(in crate::handlers) fn scale_of(resource: &Resource, object: &Value) -> Resu
     Ok(lenient(resource, object))
 }
 
-/// The `Scale` of an object, 0 if it has no replicas.
+/// Returns the `Scale` of an object; 0 if it has no replicas.
 fn lenient(resource: &Resource, object: &Value) -> Value {
     let whole = |path: &str| get(object, path).and_then(Value::as_i64).unwrap_or(0);
     let paths = resource.custom().and_then(|custom| custom.scale.as_ref());
@@ -293,7 +293,7 @@ fn lenient(resource: &Resource, object: &Value) -> Value {
     })
 }
 
-/// A label selector in the form of a query; a map of labels is one as well.
+/// Returns a label selector in the form of a query; also accepts a map of labels.
 fn selector_text(selector: &Value) -> String {
     let plain = selector.get("matchLabels").is_none() && selector.get("matchExpressions").is_none();
     let labels = if plain {
@@ -339,7 +339,7 @@ fn check_kind(scale: &Value) -> Result<(), ApiError> {
     if matches!(kind, "" | "Scale") && matches!(api_version, "" | "autoscaling/v1") {
         return Ok(());
     }
-    // What is not said is filled in.
+    // Missing types are filled in.
     let kind = if kind.is_empty() { "Scale" } else { kind };
     let api_version = if api_version.is_empty() {
         "autoscaling/v1"

@@ -16,7 +16,7 @@ use crate::handlers::{Call, Core};
 use crate::store::{Expect, Write, key};
 
 impl Core {
-    /// Creates something that is only answered.
+    /// Creates an object that is only answered.
     pub(in crate::handlers) fn create_unstored(
         self: &Arc<Self>,
         call: &Call,
@@ -52,7 +52,7 @@ impl Core {
         }
     }
 
-    /// Asks admission about what is done to a pod.
+    /// Calls admission for the subresource of a pod.
     fn admit_unstored(
         self: &Arc<Self>,
         call: &Call,
@@ -73,7 +73,7 @@ impl Core {
         self.validate(&AdmissionRequest::new(call, Operation::Create, name, None), &shown)
     }
 
-    /// Puts a pod on a node.
+    /// Binds a pod to a node.
     fn bind(self: &Arc<Self>, call: &Call, name: &str, binding: &Value) -> Result<Reply, ApiError> {
         check_target(binding)?;
         if name.is_empty() {
@@ -149,7 +149,7 @@ fn check_target(binding: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// A pod takes over what the binding says of itself.
+/// Copies the metadata of the binding to the pod.
 fn annotate(pod: &mut Value, binding: &Value) {
     for kind in ["annotations", "labels"] {
         let given = meta::at(binding, &["metadata", kind]).and_then(Value::as_object);

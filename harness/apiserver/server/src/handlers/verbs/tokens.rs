@@ -1,4 +1,4 @@
-//! Tokens of service accounts: asked for, and asked about.
+//! Tokens of service accounts: `TokenRequest` and `TokenReview`.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ const BOUND: [(&str, &str, &str); 3] = [
     ("Secret", "secrets", "secret"),
 ];
 
-/// Says whose a token is.
+/// Returns the user of a token.
 pub(super) fn review(core: &Core, _: &Call, review: Value) -> Result<Reply, ApiError> {
     let token = meta::str_at(&review, &["spec", "token"]).unwrap_or_default();
     if token.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn review(core: &Core, _: &Call, review: Value) -> Result<Reply, ApiE
 }
 
 impl Core {
-    /// A token for a service account.
+    /// Issues a token for a service account.
     pub(in crate::handlers) fn request_token(
         self: &Arc<Self>,
         call: &Call,

@@ -1,4 +1,4 @@
-//! Watches: a cursor in the history of a resource, seen through selectors.
+//! Watches: a cursor in the history of a resource, filtered by selectors.
 
 use std::collections::VecDeque;
 use std::io;
@@ -49,20 +49,20 @@ struct Watch {
     cursor: Cursor,
     /// The initial objects that have not been sent yet.
     state: std::vec::IntoIter<Arc<Stored>>,
-    /// The revision of the bookmark that is to follow it.
+    /// The revision of the bookmark that follows the initial objects.
     state_end: Option<u64>,
     pending: VecDeque<Bytes>,
     deadline: Instant,
     bookmark_at: Option<Instant>,
     /// Set if an object of the kind has changed since the watch began.
     has_news: bool,
-    /// Ends when there is a bookmark to be sent, or with the watch.
+    /// Ends when a bookmark is due, or with the watch.
     timer: Pin<Box<Sleep>>,
     viewer: Viewer,
     over: bool,
     breaks: u64,
     side: Side,
-    /// Ends when the faults end the watch, or stop it for a while.
+    /// Ends when faults end or pause the watch.
     moved: BoxFuture<'static, ()>,
 }
 
@@ -149,7 +149,7 @@ fn timeout(call: &Call) -> Result<Duration, ApiError> {
 }
 
 impl Watch {
-    /// The lines. A watch is moved for each of them, hence the box.
+    /// Returns the lines. A watch is moved for each of them, so it is boxed.
     fn lines(self) -> impl Stream<Item = io::Result<Bytes>> + Send {
         futures::stream::unfold(Box::new(self), |mut watch| async move {
             watch.next().await.map(|line| (line, watch))
@@ -188,7 +188,7 @@ impl Watch {
         }
     }
 
-    /// Takes what has happened, and gives the revision up to which all has been seen; `None` if the watch is over.
+    /// Takes the next events; returns the revision up to which the watch has seen all, or `None` if it is over.
     async fn follow(&mut self) -> Option<u64> {
         match self.cursor.take() {
             Ok(taken) => {
@@ -219,7 +219,7 @@ impl Watch {
         }
     }
 
-    /// Tells some more of what there was at the beginning.
+    /// Sends the next initial objects.
     async fn tell_state(&mut self) {
         let mut some: Vec<_> = self.state.by_ref().take(AT_ONCE).collect();
         if self.viewer.converts() {
@@ -233,7 +233,7 @@ impl Watch {
         self.check_conversions();
     }
 
-    /// A watch that cannot show what has happened says why, and ends.
+    /// Ends a watch that cannot show an event, with the reason.
     fn check_conversions(&mut self) {
         if let Err(error) = self.viewer.conversions.settled() {
             self.pending.clear();
@@ -242,8 +242,8 @@ impl Watch {
         }
     }
 
-    /// Waits for something to do. What there is to wait for is kept from one time to the next: to set it up anew with
-    /// every event would take longer than all the rest.
+    /// Waits for something to do. The futures are kept from one call to the next: creating them for every event would
+    /// take longer than all the rest.
     async fn wait(&mut self) {
         tokio::select! {
             biased;
@@ -270,7 +270,7 @@ impl Watch {
         matches(&self.selectors, &self.viewer.resource, &self.viewer.conversions, stored)
     }
 
-    /// The line for an event, if the watch sees it.
+    /// Returns the line for an event, if the watch sees it.
     fn seen(&mut self, event: &Event) -> Option<Bytes> {
         if !event.key.starts_with(&self.prefix) {
             return None;
@@ -297,7 +297,7 @@ fn moved(faults: FaultInjector, side: Side, breaks: u64) -> BoxFuture<'static, (
     async move { faults.moved(side, breaks).await }.boxed()
 }
 
-/// When a watch gets its next bookmark; none if it ends before.
+/// Returns the time of the next bookmark, or `None` if the watch ends before.
 fn next_bookmark(now: Instant, deadline: Instant) -> Option<Instant> {
     let last = deadline.checked_sub(BEFORE_END)?;
     (now < last).then(|| last.min(now + BOOKMARK_PERIOD))
@@ -307,7 +307,7 @@ fn wake_at(deadline: Instant, bookmark_at: Option<Instant>) -> Instant {
     bookmark_at.map_or(deadline, |at| at.min(deadline))
 }
 
-/// How a watch shows its objects.
+/// The form in which a watch shows its objects.
 struct Viewer {
     core: Arc<Core>,
     resource: Arc<Resource>,
@@ -325,7 +325,7 @@ impl Viewer {
         self.resource.converter().is_some()
     }
 
-    /// Notes what has to be converted to be shown; what was converted before is forgotten.
+    /// Collects the objects that need conversion; forgets earlier ones.
     fn ask<'a>(&self, objects: impl Iterator<Item = &'a Arc<Stored>>) {
         self.conversions.clear();
         for object in objects {
@@ -348,7 +348,7 @@ impl Viewer {
         }
     }
 
-    /// An object in the view of the watch.
+    /// Returns an object in the view of the watch.
     fn seen_as(&mut self, object: &Shown) -> Value {
         match self.form.view {
             View::Whole => Value::clone(&object.value()),
@@ -362,7 +362,7 @@ impl Viewer {
                 };
                 let metadata = json!({"resourceVersion": meta::resource_version(&object.value()).unwrap_or_default()});
                 let table = table::table(&wish, &self.resource, std::slice::from_ref(object), &metadata, version);
-                // Which objects a table includes is checked before the watch begins.
+                // The options of a table are checked before the watch begins.
                 let mut table = table.unwrap_or_else(|_| Value::clone(&object.value()));
                 if self.headed
                     && let Some(members) = table.as_object_mut()
@@ -375,7 +375,7 @@ impl Viewer {
         }
     }
 
-    /// An object that no longer matches: its last matching state, at the revision at which it ceased to.
+    /// Returns the event for an object that no longer matches: its last matching state, at the revision of the change.
     fn gone(&mut self, previous: &Arc<Stored>, revision: u64) -> Bytes {
         let mut object = in_version(&self.resource, &self.conversions, &previous.value());
         meta::set(&mut object, "resourceVersion", revision.to_string());
@@ -391,7 +391,7 @@ impl Viewer {
         if initial_end {
             meta::set(&mut object, "annotations", json!({"k8s.io/initial-events-end": "true"}));
         }
-        // A table of a bookmark would have a row without an object.
+        // The table of a bookmark would have a row without an object.
         match self.form.view {
             View::Whole | View::Table(_) => line_of("BOOKMARK", &object),
             View::Partial(_) | View::PartialList(_) => {

@@ -126,7 +126,7 @@ impl Core {
         }
     }
 
-    /// Commits a checked new state of an object; a deleted one that nothing holds any more goes.
+    /// Commits a checked new state of an object; removes a deleted one that nothing holds any more.
     fn replace(self: &Arc<Self>, call: &Call, old: &Arc<Stored>, new: ToStore) -> Result<Shown, Moved> {
         let resource = &call.resource;
         let released = is_released(resource, &new.object);
@@ -140,7 +140,8 @@ impl Core {
         let key = crate::store::key_of(&new.object);
         let expect = Expect::Revision(old.revision);
         if released {
-            // The last change of an object is not stored: it goes as it was, and the answer shows the change.
+            // The last change of an object is not stored: the deletion carries the state before, and the answer shows
+            // the change.
             let write = Write::Delete(Value::clone(&old.value()));
             self.commit(resource.bucket, &key, expect, write, &call.caller)?;
             return Ok(new.unstored());
@@ -150,7 +151,7 @@ impl Core {
         Ok(sent.of(&stored))
     }
 
-    /// Every write ends here.
+    /// Commits a write; the end of every write.
     pub(crate) fn commit(
         self: &Arc<Self>,
         bucket: BucketId,
@@ -172,7 +173,7 @@ impl Core {
     }
 }
 
-/// The write of an object that admission has passed.
+/// Returns the write of an object that admission has passed.
 pub(in crate::handlers) fn stored_by(call: &Call, object: Value) -> Write {
     if call.memo.has_unknown_fields() {
         Write::PutWithUnknownFields(object)
@@ -181,7 +182,8 @@ pub(in crate::handlers) fn stored_by(call: &Call, object: Value) -> Write {
     }
 }
 
-/// An object keeps its uid: a patch must not change it, and an update with another uid is meant for another object.
+/// Checks that an object keeps its uid: a patch must not change it, and an update with another uid is meant for another
+/// object.
 fn check_uid(call: &Call, new: &Value, old: &Value) -> Result<(), ApiError> {
     let found = meta::uid(old).unwrap_or_default();
     let Some(given) = meta::uid(new).filter(|uid| *uid != found) else {
@@ -193,7 +195,7 @@ fn check_uid(call: &Call, new: &Value, old: &Value) -> Result<(), ApiError> {
     }
     let detail = "field is immutable";
     let error = FieldError::with_value(FieldErrorType::Invalid, "metadata.uid", &given.into(), detail);
-    // Both the generic and the kind's own validation say so.
+    // The generic validation and that of the kind both report it.
     Err(ApiError::invalid(call.about_kind(name), &[error.clone(), error]))
 }
 
@@ -202,7 +204,7 @@ pub(in crate::handlers) fn uid_mismatch(call: &Call, given: &str, found: &str) -
         Some(_) => format!("{}/{}", call.resource.group, call.resource.plural),
         None => call.resource.plural.clone(),
     };
-    // What is not to be stored is not looked for there either.
+    // A dry run does not name the storage path.
     let prefix = if call.query.dry_run() { "" } else { STORAGE_PREFIX };
     format!(
         "StorageError: invalid object, Code: 4, Key: {prefix}/{plural}/{}, ResourceVersion: 0, \
