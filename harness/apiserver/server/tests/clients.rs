@@ -1,5 +1,5 @@
-//! Real clients against the HTTPS endpoint: kubectl, and the Kubernetes client for Python. A client that is not installed
-//! is skipped, which the test says.
+//! Real clients against the HTTPS endpoint: kubectl, and the Kubernetes client for Python. The test skips a client that
+//! is not installed, and says so.
 //!
 //! The Python interpreter is `python3`, or the one that the variable `PYTHON` names.
 
@@ -62,7 +62,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Commands and what their output must contain.
+/// Commands and a part of their expected output.
 const COMMANDS: &[(&[&str], &str)] = &[
     (&["create", "namespace", "demo"], "namespace/demo created"),
     (

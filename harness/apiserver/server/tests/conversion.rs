@@ -1,4 +1,4 @@
-//! Custom resources whose versions a webhook converts. What is expected here a kube-apiserver v1.36 answered.
+//! Custom resources whose versions a webhook converts. The expected answers come from a kube-apiserver v1.36.
 
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
@@ -70,7 +70,8 @@ fn foo(version: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": format!("conv.io/{version}"), "kind": "Foo", "metadata": {"name": name}, "spec": spec})
 }
 
-/// A cluster with the definition, its webhook, and how often that has been called for an object.
+/// A cluster with the definition and its webhook, and the number of times that the webhook has been called for an
+/// object.
 struct Fixture {
     client: Raw,
     calls: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! A proxy before a server that knows nothing of it.
+//! A proxy in front of a server that does not know of the proxy.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
@@ -21,7 +21,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// A server, and a proxy before it.
+/// A server, and a proxy in front of it.
 struct Both {
     server: ApiServer,
     proxy: FaultProxy,
@@ -141,7 +141,7 @@ async fn a_cut_holds_back_a_watch_and_a_request_until_it_is_healed() {
         let maps = maps.clone();
         async move { maps.create(&add(), &map("asked")).await }
     });
-    // Behind the proxy, what happens now comes after what it would let pass.
+    // These writes behind the proxy come after anything that the proxy would let pass.
     for number in 0..20 {
         let name = format!("later-{number}");
         both.maps_behind().create(&add(), &map(&name)).await.expect("created");
@@ -208,7 +208,7 @@ async fn creations_are_told_with_their_revision() {
     let both = Both::new().await;
     let (sender, mut told) = mpsc::unbounded_channel();
     both.proxy.tell_of_creations(Arc::new(move |asked, revision| {
-        // Nobody listens at the end.
+        // No receiver is left at the end.
         let _ = sender.send((asked, revision));
     }));
     let maps = both.maps().await;

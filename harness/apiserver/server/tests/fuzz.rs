@@ -1,9 +1,9 @@
-//! Made-up input for everything that reads bytes from outside: a server must answer whatever comes, with no panic and
-//! no 5xx that it does not mean, and go on.
+//! Random input for everything that reads bytes from outside: the server must answer every input without a panic or an
+//! unintended 5xx, and continue.
 //!
-//! Each target changes good input a little and sends it through the in-process endpoint, always in the same way. It takes
-//! a fraction of a second; `FUZZ_SECONDS=300 cargo test -p baton-apiserver --test fuzz` goes on for that long. Where
-//! there is a nightly toolchain, cargo-fuzz runs the same targets and looks for its way by coverage (`fuzz/`).
+//! Each target changes good input a little and sends it through the in-process endpoint, always in the same way. It
+//! takes a fraction of a second; `FUZZ_SECONDS=300 cargo test -p baton-apiserver --test fuzz` runs for that long. With
+//! a nightly toolchain, cargo-fuzz runs the same targets, guided by coverage (`fuzz/`).
 
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
@@ -25,7 +25,7 @@ use test_rng::Dice;
 /// Default number of attempts per target.
 const ROUNDS: u64 = 300;
 
-/// Pieces that parsers take notice of.
+/// Pieces of input with a special meaning for parsers.
 const PIECES: [&str; 44] = [
     "",
     "\"",

@@ -1,4 +1,4 @@
-//! Writes at a gate, and faults of the connections of clients outside.
+//! Writes at a gate, and faults of connections from outside.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
@@ -118,7 +118,7 @@ async fn the_second_write_asks_once_the_first_is_carried_out_and_all_pass_an_ope
     asking.let_in().wait().await;
     first.await.expect("a result").expect("created");
     let asking = test.keeper.next().await.expect("a write");
-    // Opened while one write waits for a decision and another waits for its turn.
+    // The gate is opened while one write waits for a decision and another waits for its turn.
     let third = write("c");
     drop(asking);
     test.keeper.open();

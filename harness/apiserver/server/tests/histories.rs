@@ -45,7 +45,7 @@ async fn sixteen_writers_lose_no_update() {
         writers.spawn(async move {
             for time in 0..TIMES {
                 while !count_up(&mut client, &path).await {}
-                // Patches without a version go on from whatever is there.
+                // Patches without a version apply to the current state.
                 let own = json!({"data": {format!("writer{writer}"): time.to_string()}});
                 let (status, _) = client.send("PATCH", &path, MERGE, &own).await;
                 assert_eq!(status, 200);
@@ -84,7 +84,7 @@ async fn count_up(client: &mut Raw, path: &str) -> bool {
     status == 200
 }
 
-/// Writes something: creates, changes or deletes one of a few objects.
+/// Writes at random: creates, changes or deletes one of a few objects.
 async fn write(client: &mut Raw, test_rng: &mut Dice) {
     let (namespace, name) = (*test_rng.one(&NAMESPACES), *test_rng.one(&NAMES));
     let (label, data) = (*test_rng.one(&LABELS), test_rng.roll(3).to_string());
@@ -275,7 +275,7 @@ async fn a_list_and_what_follows_is_the_state() {
             let path_of_watch = format!("{path}?watch=1&timeoutSeconds=1&resourceVersion={version}{query}");
             let events = lines(&mut client, &path_of_watch).await;
             if events.first().is_some_and(|event| event["type"] == "ERROR") {
-                // Only a history that is too short may say that it has forgotten.
+                // Only a history that is too short may have dropped events.
                 assert_eq!((history, &events[0]["object"]["code"]), (20, &json!(410)));
                 continue;
             }

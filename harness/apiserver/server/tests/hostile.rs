@@ -53,7 +53,7 @@ fn head(serving: &Serving, method: &str, path: &str, length: usize) -> String {
 async fn send(serving: &Serving, method: &str, path: &str, body: &str) -> (u16, String) {
     let mut stream = connect(serving).await;
     let request = format!("{}{body}", head(serving, method, path, body.len()));
-    // A server that has heard enough need not read on.
+    // The server may close the connection before it has read everything.
     let _ = stream.write_all(request.as_bytes()).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;

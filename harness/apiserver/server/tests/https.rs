@@ -1,4 +1,4 @@
-//! A `kube::Client` on the HTTPS endpoint, and what the endpoint refuses.
+//! A `kube::Client` on the HTTPS endpoint, and the endpoint's refusals.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 

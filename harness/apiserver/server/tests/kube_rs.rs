@@ -32,7 +32,7 @@ fn config_map(name: &str, value: &str) -> ConfigMap {
     serde_json::from_value(json!({"metadata": {"name": name}, "data": {"k": value}})).expect("a ConfigMap")
 }
 
-/// Makes of every map a secret that it owns; removes it before the map goes.
+/// Creates a secret for every map, owned by the map; removes it before the map is deleted.
 async fn reconcile(
     map: Arc<ConfigMap>,
     client: Arc<Client>,
@@ -95,7 +95,7 @@ async fn a_controller_with_a_finalizer_reconciles_and_cleans_up() {
         .await
         .expect("patched");
     copied("2").await;
-    // What it owns is watched as well.
+    // The controller also watches the secrets that it owns.
     secrets.delete("a", &DeleteParams::default()).await.expect("deleted");
     copied("2").await;
     let found = maps.get("a").await.expect("a map");
@@ -165,7 +165,7 @@ async fn one_of_those_who_want_a_lease_gets_it() {
         .expect("created");
     let taken = leases.create(&PostParams::default(), &held_by("b")).await;
     assert!(matches!(taken, Err(kube::Error::Api(status)) if status.reason == "AlreadyExists"));
-    // Two see that it has run out; both take it over from the state that they have seen.
+    // Both candidates see that the lease has run out; both take it over from the state that they have seen.
     let (mut by_b, mut by_c) = (held_by("b"), held_by("c"));
     by_b.metadata.resource_version = first.resource_version();
     by_c.metadata.resource_version = first.resource_version();

@@ -1,4 +1,4 @@
-//! Tokens of service accounts: whose they are, for how long, and the Secrets that hold some.
+//! Tokens of service accounts: their users and lifetimes, and the Secrets that hold some.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
@@ -70,7 +70,7 @@ impl Fixture {
         assert_eq!(code, 200, "{answer}");
     }
 
-    /// A Secret for the account's token, when it is filled.
+    /// Returns a Secret for the account's token, once it is filled.
     async fn token_secret(&mut self, name: &str) -> Secret {
         let secret = json!({
             "metadata": {"name": name, "annotations": {"kubernetes.io/service-account.name": "robot"}},
@@ -136,7 +136,7 @@ async fn a_token_is_its_accounts_until_it_expires() {
         "groups": ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"],
         "extra": {"authentication.kubernetes.io/credential-id": [format!("JTI={}", said["jti"].as_str().expect("an id"))]},
     });
-    // A minute more, by which clocks may differ.
+    // A minute more than the lifetime: the tolerated difference between clocks.
     fixture.wait(SignedDuration::from_secs(660));
     assert_eq!(who_am_i(&serving.kubeconfig(), &token).await.expect("let in"), user);
     let known = json!({"authenticated": true, "user": user, "audiences": [API_SERVER]});
@@ -193,7 +193,7 @@ async fn a_token_goes_with_its_account() {
     fixture.delete(&format!("{ACCOUNTS}/robot")).await;
     let gone = json!({"user": {}, "error": "[invalid bearer token, serviceaccounts \"robot\" not found]"});
     assert_eq!(fixture.review(&token, &[]).await, gone);
-    // Another account of the same name is another account.
+    // An account with the same name is still another account.
     let other = create(&mut fixture.client, ACCOUNTS, &json!({"metadata": {"name": "robot"}})).await;
     let (old, new) = (fixture.uid(), other["metadata"]["uid"].as_str().expect("a uid"));
     let error = format!("[invalid bearer token, service account UID ({new}) does not match claim ({old})]");
@@ -248,7 +248,7 @@ async fn a_secret_for_a_token_is_filled_and_goes_with_the_account() {
         "kubernetes.io/serviceaccount/service-account.uid": fixture.uid(),
     });
     assert_eq!(claims(&token), expected);
-    // It does not expire.
+    // The token does not expire.
     fixture.wait(SignedDuration::from_hours(24 * 365));
     let user = who_am_i(&serving.kubeconfig(), &token).await.expect("let in");
     assert_eq!(user["username"], "system:serviceaccount:default:robot");

@@ -1,4 +1,4 @@
-//! kube-rs' watcher and reflector on the in-process endpoint; faults; what controllers of the server do.
+//! kube-rs' watcher and reflector on the in-process endpoint; faults; effects of the server's controllers.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 

@@ -45,13 +45,13 @@ pub struct Client {
 
 enum Way {
     InProcess(InProcess),
-    /// As kubectl and kube-rs go it, one request after the other.
+    /// HTTP/1.1, as kubectl and kube-rs use it: one request after the other.
     Http1(http1::SendRequest<Full<Bytes>>),
-    /// As client-go's watches go it, many at once.
+    /// HTTP/2, as client-go's watches use it: many requests at once.
     Http2(http2::SendRequest<Full<Bytes>>),
 }
 
-/// The lines of a watch, in whatever pieces they come.
+/// The lines of a watch, in pieces of any size.
 pub type Pieces = BoxStream<'static, Result<Bytes, Failure>>;
 
 impl Client {
@@ -68,7 +68,7 @@ impl Client {
         Ok(Self::on(way, serving))
     }
 
-    /// A client that can have many requests under way at once.
+    /// Connects a client that can have many concurrent requests.
     pub async fn multiplexed(endpoint: Endpoint, server: &ApiServer, serving: &Serving) -> Result<Self, Failure> {
         if endpoint == Endpoint::InProcess {
             return Self::connect(endpoint, server, serving).await;
@@ -100,7 +100,7 @@ impl Client {
         Ok(all.into())
     }
 
-    /// Sends a request and gives the answer as it comes.
+    /// Sends a request and returns the answer as a stream.
     pub async fn open(&mut self, method: &Method, path: &str, media: &str, body: Bytes) -> Result<Pieces, Failure> {
         let mut request = Request::builder()
             .method(method)

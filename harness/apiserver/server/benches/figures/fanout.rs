@@ -21,13 +21,13 @@ const PATCHES: usize = 200;
 
 /// Delivery times of events.
 pub struct Fanout {
-    /// Each, to each watcher.
+    /// The times to each watcher.
     pub each: Times,
-    /// Each, to the watcher that had it last.
+    /// The times to the last watcher.
     pub last: Times,
 }
 
-/// Patches an object again and again, and waits each time until all watchers have seen it.
+/// Patches an object repeatedly, and waits each time until all watchers have received the event.
 pub async fn measure(
     endpoint: Endpoint,
     watchers: usize,
@@ -76,7 +76,7 @@ pub async fn measure(
     })
 }
 
-/// The present version of the collection.
+/// Returns the current version of the collection.
 async fn version(client: &mut Client) -> Result<String, Failure> {
     let list = client.get(&format!("{MAPS}?limit=1")).await?;
     let list: serde_json::Value = serde_json::from_slice(&list)?;
@@ -84,7 +84,7 @@ async fn version(client: &mut Client) -> Result<String, Failure> {
     Ok(version.ok_or("a list without a version")?.to_owned())
 }
 
-/// Tells the time of each line.
+/// Sends the arrival time of each line.
 async fn follow(mut pieces: Pieces, told: mpsc::UnboundedSender<Instant>) {
     while let Some(Ok(piece)) = pieces.next().await {
         let at = Instant::now();

@@ -1,4 +1,4 @@
-//! Times, and what is printed of them.
+//! Measured times, and their rows in the table.
 
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ impl Times {
         }
     }
 
-    /// The same, all done within a time, some at once.
+    /// Sets the wall-clock time of all operations, some of them concurrent.
     pub fn over(mut self, total: Duration) -> Self {
         self.total = Some(total);
         self
     }
 
-    /// The same, for which processors worked so long in all.
+    /// Sets the processor time of all operations.
     pub fn at_cost(mut self, cpu: Option<Duration>) -> Self {
         self.cpu = cpu;
         self
@@ -44,7 +44,7 @@ impl Times {
         self.sorted.get(index).copied().unwrap_or(last)
     }
 
-    /// A line of the table.
+    /// Returns a row of the table.
     pub fn row(&self, name: &str) -> String {
         let count = f64::from(u32::try_from(self.sorted.len()).unwrap_or(u32::MAX));
         let rate = |total: Duration| format!("{:.0}", count / total.as_secs_f64());
@@ -60,7 +60,7 @@ impl Times {
     }
 }
 
-/// The head of a table.
+/// Returns the head of a table.
 pub fn head(size: usize) -> String {
     let name = format!("with {size} ConfigMaps of 1 KiB");
     format!(

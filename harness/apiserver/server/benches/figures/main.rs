@@ -1,11 +1,11 @@
 //! Figures of the API server, printed as tables: `cargo bench -p baton-apiserver`.
 //!
-//! In which order to read it: this file says what is measured; `client` is a client at either endpoint, `work` what clients
-//! do, `fanout` how fast watches tell, `figures` what becomes of the times.
+//! Reading order: this file lists the measurements; `client` is a client at either endpoint, `work` the requests of
+//! clients, `fanout` the delivery times of watches, `figures` the output of times.
 //!
-//! Figures of the machine at hand, to be quoted with it; nothing is asserted. `CPU µs` is what processors worked for a
-//! request, client and server together: the same whatever else the machine has to do. Words after `--` choose rows by what
-//! they contain: `cargo bench -p baton-apiserver -- in-process create`.
+//! The figures depend on the machine, so quote them together with it; nothing is asserted. `CPU µs` is the processor
+//! time for a request, of client and server together: the same whatever other load the machine has. Words after `--`
+//! select the rows that contain them: `cargo bench -p baton-apiserver -- in-process create`.
 
 mod client;
 mod fanout;
@@ -23,7 +23,7 @@ use client::{Client, Endpoint};
 use figures::Times;
 use work::Work;
 
-/// The one that `baton up` has.
+/// The allocator of `baton up`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -36,7 +36,7 @@ const CLIENTS: [usize; 2] = [1, 16];
 const WATCHERS: [usize; 2] = [1, 1_000];
 const BOOTS: usize = 50;
 
-/// The rows that were asked for.
+/// The requested rows.
 struct Wanted(Vec<String>);
 
 impl Wanted {
@@ -59,7 +59,7 @@ fn main() -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     // Runs as a task, so that it shares the processors with the others; `block_on` would give it a separate thread.
     let all = async move {
-        // First, since later objects are put where earlier ones were.
+        // Memory is measured first, because later objects reuse the memory of earlier ones.
         if wanted.has("memory") {
             memory().await?;
         }
@@ -77,7 +77,7 @@ fn main() -> Result<(), Failure> {
     runtime.block_on(async { tokio::spawn(all).await? })
 }
 
-/// A server from nothing to its first answer.
+/// Measures the time from starting a server to its first answer.
 async fn boot(endpoint: Endpoint) -> Result<Times, Failure> {
     let mut times = Vec::new();
     for _ in 0..BOOTS {
@@ -96,7 +96,7 @@ fn server() -> ApiServer {
     ApiServer::new(Options::new("bench", Arc::new(Timestamp::now)))
 }
 
-/// By how much the process grows with many objects.
+/// Measures the memory that many objects take.
 async fn memory() -> Result<(), Failure> {
     let size = SIZES.into_iter().max().unwrap_or_default();
     let before = figures::memory_kib();
@@ -111,7 +111,7 @@ async fn memory() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Everything that is measured on a server that holds so many objects.
+/// Runs all measurements on a server with that many objects.
 async fn at_size(wanted: &Wanted, size: usize) -> Result<(), Failure> {
     let server = server();
     let serving = server.serve().await?;
@@ -140,5 +140,5 @@ async fn at_size(wanted: &Wanted, size: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits no longer than this for anything.
+/// Maximum time to wait for anything.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -58,7 +58,7 @@ impl Work {
         if self == Self::List { 200 } else { 4_000 }
     }
 
-    /// A request, the `n`-th of all.
+    /// Returns the `n`-th request.
     fn request(self, n: usize, size: usize) -> Request {
         let name = format!("m{}", n % size);
         let path = format!("{MAPS}/{name}");
@@ -109,7 +109,7 @@ fn config_map(name: &str, text: &str) -> Bytes {
     map.to_string().into()
 }
 
-/// Creates the objects that there are beforehand.
+/// Creates the objects that exist at the start.
 pub async fn fill(server: &ApiServer, serving: &Serving, size: usize) -> Result<(), Failure> {
     let mut client = Client::connect(Endpoint::InProcess, server, serving).await?;
     for n in 0..size {

@@ -2,7 +2,7 @@
 //!
 //! - `recorded`: objects of every kind with one field changed, as recorded (`fixtures/answers`);
 //! - `transcripts`: whole sequences of requests, as recorded (`fixtures/transcripts`);
-//! - `behaviour`: what no recording shows, topic by topic; all of it was compared with a real server by hand.
+//! - `behaviour`: behaviour that no recording shows, topic by topic; all of it was compared with a real server by hand.
 
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 

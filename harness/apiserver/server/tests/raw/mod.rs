@@ -30,7 +30,7 @@ impl Raw {
         self.0.call(request).await.expect("an answer")
     }
 
-    /// Status and body of an answer.
+    /// Sends a request; returns status and body of the answer.
     pub async fn bytes(&mut self, method: &str, path: &str, media: &str, body: Vec<u8>) -> (u16, Bytes) {
         let answer = self.open(method, path, media, body).await;
         let status = answer.status().as_u16();
@@ -38,7 +38,7 @@ impl Raw {
         (status, body)
     }
 
-    /// The same, of JSON.
+    /// As [`Self::bytes`], with JSON.
     pub async fn send(&mut self, method: &str, path: &str, media: &str, body: &Value) -> (u16, Value) {
         let body = if body.is_null() {
             Vec::new()

@@ -1,7 +1,7 @@
-//! Every parser that reads bytes from outside, as a way from any bytes to a request that leads to it.
+//! Every parser that reads bytes from outside, as a function from any bytes to a request that leads to it.
 //!
-//! Run by the test `fuzz`, which changes the seeds a little, and by cargo-fuzz (`fuzz/`), which looks for its way by
-//! coverage. The seeds of both are in `fuzz/seeds/`.
+//! The test `fuzz`, which changes the seeds a little, and cargo-fuzz (`fuzz/`), guided by coverage, run them. The seeds
+//! of both are in `fuzz/seeds/`.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 /// An input of the server that leads to a parser.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// Input that the parser understands.
+    /// Valid input of the parser.
     pub seeds: &'static [&'static [u8]],
-    /// A request with the input in it.
+    /// Returns a request that contains the input.
     asked: fn(&[u8]) -> Asked,
 }
 
@@ -63,7 +63,7 @@ pub const PATH: Target = Target {
     asked: |input| {
         let methods = ["GET", "DELETE", "POST", "PUT", "PATCH"];
         let method = methods[input.len() % methods.len()];
-        // Without an end, a watch would go on for minutes.
+        // Without a timeout, a watch would last for minutes.
         let path = format!("/{}?timeoutSeconds=1", escaped(input, b"/%.-"));
         ask(method, path, JSON, [])
     },
@@ -175,7 +175,7 @@ pub const SCHEMA: Target = Target {
     asked: |input| ask("POST", format!("{DEFINITIONS}?dryRun=All"), JSON, input),
 };
 
-/// A server with objects for the targets, and what has come of the requests.
+/// A server with objects for the targets.
 pub struct Attacked(Raw);
 
 impl Attacked {
@@ -190,8 +190,8 @@ impl Attacked {
         Self(client)
     }
 
-    /// Sends the input, and returns whether it was accepted (nothing where no URI comes of it); panics at a 5xx that
-    /// the server does not mean.
+    /// Sends the input, and returns whether it was accepted (`None` if the input cannot be part of a URI); panics at an
+    /// unintended 5xx.
     pub async fn try_input(&mut self, target: &Target, input: &[u8]) -> Option<bool> {
         let asked = (target.asked)(input);
         asked.path.parse::<http::Uri>().ok()?;
@@ -203,7 +203,7 @@ impl Attacked {
         Some(status < 400)
     }
 
-    /// Panics unless a `ConfigMap` can be written as before, and all are still there.
+    /// Panics unless a `ConfigMap` can still be written, and all of them still exist.
     pub async fn still_answers(&mut self) {
         let object = json!({"metadata": {"name": "probe", "labels": {"l": "x"}}});
         let (status, answer) = self.0.send("POST", &format!("{MAPS}?dryRun=All"), JSON, &object).await;

@@ -1,4 +1,4 @@
-//! Dice that fall the same way every time.
+//! A random number generator with the same numbers in every run.
 
 /// A deterministic random number generator (splitmix64).
 pub struct Dice(pub u64);

@@ -1,4 +1,4 @@
-//! Bodies of new objects that are refused, kind by kind; and what patches do to rarer kinds.
+//! Bodies of new objects that are refused, kind by kind; and effects of patches on rarer kinds.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ async fn what_is_left_out_is_filled_in(
     assert_eq!(object.pointer(place), Some(&wanted));
 }
 
-/// The creator owns what it set, and not what is always there.
+/// The creator owns the fields that it set, and not those that are always present.
 #[rstest]
 #[case("events", json!({"involvedObject": {"kind": "Pod", "name": "x", "namespace": "default"}, "reason": "r"}), json!({"f:involvedObject": {}, "f:reason": {}}))]
 #[case("policies", json!({"spec": {"podSelector": {}, "ingress": [{}]}}), json!({"f:spec": {"f:ingress": {}, "f:policyTypes": {}}}))]
@@ -99,7 +99,7 @@ async fn a_pod_keeps_its_priority_when_it_is_written_without_one() {
     assert_eq!((code, &updated["spec"]["priority"]), (200, &json!(0)), "{updated}");
 }
 
-/// A specification with what every one of its kind needs, and more.
+/// Returns a specification with the required fields of its kind, and more.
 fn with_needed(kind: &str, more: &Value) -> Value {
     let containers = json!([{"name": "c", "image": "i"}]);
     let mut spec = match kind {

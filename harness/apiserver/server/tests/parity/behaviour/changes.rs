@@ -1,4 +1,4 @@
-//! Changes that are refused: one object of a kind, a merge patch, and what the answer says behind `is invalid: `.
+//! Changes that are refused: one object of a kind, a merge patch, and the message after `is invalid: `.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -144,7 +144,7 @@ async fn who_means_another_object_is_told_before_all_else() {
     }
 }
 
-/// The warnings of an answer, without their code.
+/// Returns the warnings of an answer, without their code.
 async fn warnings(client: &mut Raw, method: &str, path: &str, media: &str, body: &Value) -> Vec<String> {
     let answer = client.open(method, path, media, body.to_string().into_bytes()).await;
     let warnings = answer.headers().get_all(http::header::WARNING).into_iter();

@@ -74,7 +74,7 @@ async fn what_an_owner_of_an_unknown_kind_owns_is_no_garbage() {
     for object in [owned("kept", "x.io/v1", "Foo"), owned("gone", "v1", "ConfigMap")] {
         assert_eq!(client.send("POST", maps, JSON, &object).await.0, 201);
     }
-    // What is looked at later shows that what came before has been looked at.
+    // When a later task is done, the earlier ones are done, too.
     while client.get(&format!("{maps}/gone")).await.0 != 404 {
         tokio::task::yield_now().await;
     }

@@ -21,7 +21,7 @@ use serde_json::json;
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const FOOS: &str = "/apis/ex.com/v1/namespaces/default/foos";
 
-/// A client of a new server.
+/// Returns a client of a new server.
 fn client() -> Raw {
     Raw::new(&ApiServer::new(Options::new(
         "test",
@@ -35,7 +35,7 @@ fn reason(answer: &serde_json::Value) -> &str {
     message.split_once("is invalid: ").map_or(message, |(_, reason)| reason)
 }
 
-/// A client of a new server that has the custom resource Foo, and a config map.
+/// Returns a client of a new server with the custom resource Foo, and a config map.
 async fn client_with_foos() -> Raw {
     let mut client = client();
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -1,4 +1,4 @@
-//! Paths that lead elsewhere than to stored objects.
+//! Paths that do not lead to stored objects.
 
 use rstest::rstest;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Requests that are a little off, and what a kube-apiserver v1.36 says to them.
+//! Requests with small mistakes, and the answers of a kube-apiserver v1.36.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Scales, evictions, bindings, and what of a pod is written in parts.
+//! Scales, evictions, bindings, and the subresources of a pod.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -25,7 +25,8 @@ async fn with_deployment() -> Raw {
     client
 }
 
-/// A pod with a container that requests processor and one that is limited, and a volume.
+/// Returns a client of a server with a pod: one container requests processor, another one has limits, and the pod has a
+/// volume.
 async fn with_pod(name: &str) -> Raw {
     let mut client = client();
     add_pod(&mut client, name).await;

@@ -1,12 +1,12 @@
 //! The answers of a kube-apiserver v1.36 to objects with one field changed: replays `fixtures/answers`.
 //!
-//! Each file is about one kind and one verb. Its first line has an object and what the answer to it was; each line after it
-//! sets one field of that object (`at`, `value`) and has what the answer then was: its `code`, the `causes` of a refusal or
-//! its `message` (their first lines), the `warnings`, and what has changed in the object that came back. Nothing is stored:
-//! all requests are dry runs. `{260 letters}` stands for that many.
+//! Each file is about one kind and one verb. Its first line has an object and the answer to it; each line after it sets
+//! one field of that object (`at`, `value`) and has the answer to that: its `code`, the `causes` of a refusal or its
+//! `message` (their first lines), the `warnings`, and the changes in the returned object. Nothing is stored: all
+//! requests are dry runs. `{260 letters}` is a placeholder for a text of that length.
 //!
-//! With `BATON_ANSWERS_FROM=KUBECONFIG cargo test -p baton-apiserver --test parity recorded -- --test-threads 1` the real server there
-//! is asked, and the files are written anew with its answers.
+//! `BATON_ANSWERS_FROM=KUBECONFIG cargo test -p baton-apiserver --test parity recorded -- --test-threads 1` sends the
+//! requests to the real server in that kubeconfig, and rewrites the files with its answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,8 @@ use serde_json::{Map, Value, json};
 
 /// The variable with the kubeconfig of a real server.
 const FROM: &str = "BATON_ANSWERS_FROM";
-/// Answers that differ, one per line: the file's name, the field and the value. One that is right must be taken off.
+/// Answers that differ, one per line: the file's name, the field and the value. Remove an entry once its answer is
+/// right.
 const GAPS: &str = include_str!("gaps.txt");
 /// Placeholder for a text that is too long for most fields.
 const LONG: &str = "{260 letters}";
@@ -60,7 +61,7 @@ struct Subject {
     answer: Whole,
 }
 
-/// The answer to the object as it is.
+/// The answer to the unchanged object.
 #[derive(Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct Whole {
@@ -78,7 +79,7 @@ struct Change {
     answer: Answer,
 }
 
-/// An answer, as far as it differs from that to the object as it is.
+/// The differences of an answer from that to the unchanged object.
 #[derive(Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(default)]
 struct Answer {
@@ -140,7 +141,7 @@ fn record(path: &Path, subject: Subject, changes: Vec<Change>, answer: Whole, an
     std::fs::write(path, text.replace(&"a".repeat(260), LONG)).expect("the answers can be written");
 }
 
-/// All answers of a server.
+/// Returns all answers of a server.
 async fn ask(subject: &Subject, changes: &[Change]) -> (Whole, Vec<Answer>) {
     let client = client().await;
     let mut path = subject.collection.clone();
@@ -265,7 +266,7 @@ impl Given {
     }
 }
 
-/// Without what differs from run to run.
+/// Removes members that differ from run to run.
 fn bare(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -306,7 +307,7 @@ fn compare(one: &Value, other: &Value, at: String, changes: &mut BTreeMap<String
     }
 }
 
-/// Sets a field, and makes what it is in; `0` is the first item of a list.
+/// Sets a field, and creates the objects and lists around it; `0` is the first item of a list.
 fn set(object: &mut Value, at: &str, value: &Value) {
     let mut place = object;
     for part in at.split('.') {

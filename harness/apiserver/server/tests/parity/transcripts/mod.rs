@@ -1,8 +1,8 @@
 //! Every transcript of `fixtures/transcripts`, replayed over HTTPS against a new server each.
 //!
 //! A transcript is a sequence of requests with the answers that a real kube-apiserver v1.36 gave. Values that differ
-//! from run to run (uids, resource versions, times, generated names) are replaced by placeholders on both sides; a uid
-//! or resource version of the recording has to stay for one and the same value of the replay.
+//! from run to run (uids, resource versions, times, generated names) are replaced by placeholders on both sides; each
+//! uid or resource version of the recording must correspond to one value of the replay.
 
 mod replay;
 
@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 use rstest::rstest;
 
-/// Scenarios that do not pass yet; one that passes must be taken off.
+/// Scenarios that do not pass yet. Remove an entry once it passes.
 const GAPS: &str = include_str!("gaps.txt");
 
-// On one thread a request sees all that a commit has led to.
+// On one thread, a request sees all effects of a commit.
 #[rstest]
 #[tokio::test]
 async fn transcript(#[files("../../../fixtures/transcripts/*.json")] path: PathBuf) {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::steps::Player;
 
-/// Checks one of them.
+/// Checks one assertion.
 pub fn check(player: &mut Player<'_>, assertion: &[Value]) -> Result<(), String> {
     holds(player, assertion)
         .unwrap_or(false)

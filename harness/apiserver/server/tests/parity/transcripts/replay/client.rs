@@ -14,14 +14,14 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio_rustls::TlsConnector;
 
-/// The way to a server.
+/// The address and credentials of a server.
 pub struct Client {
     addr: SocketAddr,
     pub token: String,
     connector: TlsConnector,
 }
 
-/// An answer that has been read.
+/// An answer that has been read completely.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
     pub status: u16,
@@ -98,7 +98,7 @@ impl Client {
         read(self.open(asked).await?).await
     }
 
-    /// Opens a watch: its answer without body, and its lines unless it was refused.
+    /// Opens a watch; returns its answer without body, and its lines unless it was refused.
     pub async fn watch(&self, asked: &Asked) -> Result<(Answer, Option<Lines>), String> {
         let response = self.open(asked).await?;
         if response.status() != 200 {

@@ -1,4 +1,4 @@
-//! Differences between what was recorded and what came.
+//! Differences between the recording and the replay.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -41,7 +41,7 @@ fn wrong(path: &str, recorded: &Value, replayed: &Value) -> Result<(), String> {
     Err(format!("{path}: expected {}, got {}", short(recorded), short(replayed)))
 }
 
-/// Everything must be the same.
+/// Compares two values; all members must be equal.
 pub fn exact(recorded: &Value, replayed: &Value, path: &str, binding: &mut Binding) -> Result<(), String> {
     match (recorded, replayed) {
         (Value::Object(mine), Value::Object(theirs)) => {
@@ -81,7 +81,7 @@ fn scalar(recorded: &Value, replayed: &Value, path: &str, binding: &mut Binding)
     }
 }
 
-/// Every member of the recording must be there; an item of a list may be any item.
+/// Checks that every member of the recording is present; an item of a list may match any item.
 pub fn subset(recorded: &Value, replayed: &Value, path: &str, binding: &mut Binding) -> Result<(), String> {
     match (recorded, replayed) {
         (Value::Object(mine), Value::Object(theirs)) => {
@@ -114,7 +114,7 @@ pub fn subset(recorded: &Value, replayed: &Value, path: &str, binding: &mut Bind
     }
 }
 
-/// Removes a path; `*` is every member or item.
+/// Removes a path; `*` matches every member or item.
 pub fn drop_path(value: &mut Value, pointer: &str) {
     let Some((head, rest)) = pointer.trim_start_matches('/').split_once('/') else {
         let last = pointer.trim_start_matches('/').replace("~1", "/").replace("~0", "~");

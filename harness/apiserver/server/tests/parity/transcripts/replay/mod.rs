@@ -1,6 +1,6 @@
-//! Replaying a transcript: [`run`] starts a server and takes the steps; `client` speaks HTTP, `normalise` replaces what
-//! differs from run to run, `compare` finds differences, `checks` are the relations between answers, `webhooks` are those
-//! that the client of some scenarios serves.
+//! Replaying a transcript: [`run`] starts a server and takes the steps; `client` speaks HTTP, `normalise` replaces
+//! values that differ from run to run, `compare` finds differences, `checks` are the relations between answers,
+//! `webhooks` serves the webhooks of some scenarios.
 
 mod checks;
 mod client;
@@ -24,7 +24,7 @@ use webhooks::Webhooks;
 /// A transcript.
 #[derive(Debug, Deserialize)]
 pub struct Scenario {
-    /// Its name, that of the file.
+    /// Its name, which is also that of the file.
     pub name: String,
     /// The features that the server must have, or lack, for the scenario.
     #[serde(default)]
@@ -44,7 +44,7 @@ fn yes() -> bool {
     true
 }
 
-/// A request, a look at the events of a watch, or a pause.
+/// A request, a check of the events of a watch, or a pause.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "the format of the recordings")]
@@ -58,7 +58,7 @@ struct Step {
     query: BTreeMap<String, Value>,
     #[serde(default)]
     headers: BTreeMap<String, Option<String>>,
-    /// In the order of the recording, which some answers show.
+    /// The members have the order of the recording, which some answers show.
     body: Option<serde_yaml::Value>,
     body_text: Option<String>,
     body_from: Option<BodyFrom>,
@@ -78,7 +78,7 @@ struct Step {
     bookmarks: Option<String>,
     #[serde(default)]
     unordered: bool,
-    /// For servers that take notice of configurations later; this one does so at once.
+    /// For servers that read configurations later; this one reads them at once.
     sleep: Option<f64>,
     webhook_calls: Option<String>,
     #[serde(default)]

@@ -44,13 +44,13 @@ static VERSIONS: LazyLock<[(Regex, &str); 5]> = LazyLock::new(|| {
     ]
 });
 
-/// Replaces what differs, and remembers what it has seen.
+/// Replaces values that differ from run to run, and remembers them.
 pub struct Normaliser {
     keep_managed: bool,
     number_versions: bool,
-    /// Concrete texts and what stands for them.
+    /// Concrete texts and their placeholders.
     replacements: Vec<(String, String)>,
-    /// Values of the requests, which are not made by the server.
+    /// Values of the requests, which the server has not generated.
     literals: String,
     uids: BTreeMap<String, usize>,
     versions: BTreeMap<String, usize>,
@@ -84,7 +84,7 @@ impl Normaliser {
         self.walk(value, "", false)
     }
 
-    /// Generated names and allocated addresses.
+    /// Learns generated names and allocated addresses.
     fn learn(&mut self, value: &Value) {
         match value {
             Value::Object(members) => {
@@ -249,7 +249,7 @@ fn is_near(time: &str) -> bool {
     time.duration_until(Timestamp::now()).abs() < SignedDuration::from_hours(48)
 }
 
-/// Puts what has no fixed order into one: managers, conflicts and findings. For both sides of a comparison.
+/// Sorts lists without a fixed order: managers, conflicts and findings. For both sides of a comparison.
 pub fn order(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -277,7 +277,7 @@ fn sort(items: &mut [Value], by: &[&str]) {
     });
 }
 
-/// The text without the numbers of placeholders.
+/// Returns the text without the numbers of placeholders.
 pub fn untold(text: &str) -> String {
     static TOKEN: LazyLock<Regex> = LazyLock::new(|| regex(r"<(uid|rv):\d+>"));
     TOKEN.replace_all(text, "<$1>").into_owned()

@@ -1,4 +1,4 @@
-//! Taking the steps of a scenario.
+//! The steps of a scenario.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,11 +14,11 @@ use super::normalise::{Normaliser, order};
 use super::webhooks::Webhooks;
 use super::{Scenario, Select, Step, checks};
 
-/// A scenario that is being replayed.
+/// A scenario during its replay.
 pub struct Player<'a> {
     client: Client,
     webhooks: Webhooks,
-    /// Everything that happens on the server.
+    /// All commits on the server.
     commits: Commits,
     run: String,
     pub answers: BTreeMap<String, Value>,
@@ -43,7 +43,7 @@ fn run_of(scenario: &Scenario) -> String {
     format!("z{:06x}q", letters & 0x00ff_ffff)
 }
 
-/// How the webhooks of a scenario behave, in this run.
+/// Returns the behaviour of a scenario's webhooks in this run.
 pub fn filled_rules(scenario: &Scenario) -> BTreeMap<String, Value> {
     let run = run_of(scenario);
     let rules = scenario.webhooks.iter().map(|(name, rule)| {
@@ -111,8 +111,7 @@ impl<'a> Player<'a> {
         headers
     }
 
-    /// Takes a step; the error is a difference. A step with a deadline is taken again whenever something has happened
-    /// on the server.
+    /// Takes a step; the error is a difference. A step with a deadline is repeated after every commit on the server.
     pub async fn step(&mut self, step: &Step) -> Result<(), String> {
         if step.sleep.is_some() {
             return Ok(());
@@ -163,7 +162,7 @@ impl<'a> Player<'a> {
         Ok(answer)
     }
 
-    /// The generated name in the answer to a create that failed.
+    /// Learns the generated name in the answer to a create that failed.
     fn learn_generated(&mut self, asked: &Asked, answer: &Value) {
         let body: Value = serde_json::from_str(asked.body.as_deref().unwrap_or_default()).unwrap_or_default();
         let (base, name) = (&body["metadata"]["generateName"], &answer["details"]["name"]);
@@ -224,7 +223,7 @@ impl<'a> Player<'a> {
         })
     }
 
-    /// The value of a template: `ns`, `uid:STEP`, `json:STEP:/pointer`, ….
+    /// Returns the value of a template: `ns`, `uid:STEP`, `json:STEP:/pointer`, ….
     pub fn lookup(&self, template: &str) -> Result<String, String> {
         self.found(template)
             .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
@@ -288,7 +287,7 @@ impl<'a> Player<'a> {
         })
     }
 
-    /// The body of a request, its members in the order of the recording.
+    /// Returns the body of a request, its members in the order of the recording.
     fn fill_body(&self, value: &serde_yaml::Value) -> Result<serde_yaml::Value, String> {
         use serde_yaml::Value as Ordered;
         Ok(match value {
@@ -310,7 +309,7 @@ impl<'a> Player<'a> {
         })
     }
 
-    /// The events of a watch: as many as wanted, then a short while to see that there are no more.
+    /// Returns the events of a watch: waits for the wanted number, and then a short while for unexpected ones.
     async fn collect(&mut self, step: &Step, watch: &str) -> Result<Answer, String> {
         let mut lines = self
             .watches
@@ -458,7 +457,7 @@ fn select_in(value: &mut Value, select: &Select) {
     }
 }
 
-/// Sets the value at a pointer, making the objects on the way.
+/// Sets the value at a pointer, and creates the objects on the way.
 fn set(document: &mut Value, pointer: &str, value: Value) {
     let parts = pointer.split('/').skip(1);
     let parts: Vec<String> = parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
@@ -484,7 +483,7 @@ fn put(here: &mut Value, parts: &[String], value: Value) {
     put(&mut here[first.as_str()], rest, value);
 }
 
-/// A part of a query, percent-encoded.
+/// Percent-encodes a part of a query.
 fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     text.bytes()

@@ -1,4 +1,4 @@
-//! The webhooks of a scenario, served over HTTPS with a certificate made on the spot.
+//! The webhooks of a scenario, served over HTTPS with a new certificate.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-/// Webhooks that are being served, until this is dropped.
+/// Running webhooks. Dropping them stops them.
 pub struct Webhooks {
     addr: SocketAddr,
     ca: String,
@@ -29,7 +29,7 @@ pub struct Webhooks {
     task: JoinHandle<()>,
 }
 
-/// How the webhooks behave, and what they have been asked.
+/// The behaviour of the webhooks, and the calls so far.
 struct State {
     rules: BTreeMap<String, Value>,
     calls: Mutex<BTreeMap<String, Vec<Value>>>,
@@ -72,7 +72,7 @@ impl Drop for Webhooks {
     }
 }
 
-/// A CA, and TLS with a certificate of it.
+/// Returns a CA, and a TLS configuration with a certificate of it.
 fn identity() -> (String, ServerConfig) {
     let mut ca = CertificateParams::new(Vec::new()).expect("parameters");
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -97,7 +97,7 @@ async fn listen(listener: TcpListener, acceptor: TlsAcceptor, state: Arc<State>)
     while let Ok((stream, _)) = listener.accept().await {
         let (acceptor, state) = (acceptor.clone(), state.clone());
         tokio::spawn(async move {
-            // A server that does not trust the certificate goes away again.
+            // A server that does not trust the certificate closes the connection.
             let Ok(stream) = acceptor.accept(stream).await else {
                 return;
             };
@@ -105,7 +105,7 @@ async fn listen(listener: TcpListener, acceptor: TlsAcceptor, state: Arc<State>)
                 let state = state.clone();
                 async move { Ok::<_, Infallible>(state.answer(request).await) }
             });
-            // How a connection ends is the server's affair.
+            // The server decides how a connection ends.
             let _ = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
@@ -134,7 +134,7 @@ impl State {
     }
 }
 
-/// The review that goes back.
+/// Returns the review of the answer.
 fn response(rule: &Value, review: &Value) -> Value {
     let wrong = rule["wrongUid"].as_bool() == Some(true);
     let uid = if wrong {
