@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Writes what is generated from Kubernetes' own Go sources:
+# Generates files from Kubernetes' own Go sources:
 #
-#   kinds/src/generated/types.txt       the types that clients see, and what the API's documents say of their fields
-#   kinds/src/generated/resources.txt   what discovery lists
+#   kinds/src/generated/types.txt       the types that clients see, with the facts about their fields in the API's documentation
+#   kinds/src/generated/resources.txt   the resources that discovery lists
 #   kinds/src/generated/headings.txt    the columns of tables
 #   machinery/src/go_values/types.txt   the types that the API server quotes in its errors
 #
-# Needs a Go toolchain; to be run for every new version of the API that is served.
+# Needs a Go toolchain. Run it for every new version of the API.
 #
-#     harness/apiserver/generate.sh         # the version that is served
+#     harness/apiserver/generate.sh         # the served version
 #     KUBERNETES=v1.37.0 harness/apiserver/generate.sh
 set -euo pipefail
 

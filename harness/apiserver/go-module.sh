@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# For scripts that build something of Kubernetes' own Go sources: a Go module that may import k8s.io/kubernetes.
+# For scripts that build programs from Kubernetes' own Go sources: creates a Go module that may import k8s.io/kubernetes.
 
-# Makes the present folder a module NAME that requires Kubernetes VERSION, such as v1.36.2.
+# Makes the current folder a module NAME that requires Kubernetes VERSION, such as v1.36.2.
 #
-# The modules that Kubernetes is made of are published with the minor version in place of the major one. In its own go.mod
-# they point to folders of its repository, which a build from outside must point back.
+# Kubernetes publishes its modules with the minor version in place of the major one. Its own go.mod replaces them with
+# folders of its repository; a build from outside must undo that.
 kubernetes_module() {
     local name=$1 version=$2 published=v0.${2#v1.} sources
     go mod init "$name" 2>/dev/null

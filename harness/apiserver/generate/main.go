@@ -1,12 +1,12 @@
-// Prints facts about the API from Kubernetes' own sources, one thing per line, `NAME: ITEM, ITEM, …`, in the form that
-// `machinery/src/go_types.rs` reads:
+// Prints facts about the API from Kubernetes' own sources, one entry per line, `NAME: ITEM, ITEM, …`, in the form that
+// `machinery/src/generated.rs` reads:
 //
-//   - `versioned`: the types that clients see, with what the API's documents say of their fields;
+//   - `versioned`: the types that clients see, with the facts about their fields in the API's documentation;
 //   - `internal`: the types that the API server validates and so quotes in its errors;
-//   - `resources DIR`: what discovery lists, from the folder `api/discovery` of Kubernetes;
+//   - `resources DIR`: the resources that discovery lists, from the folder `api/discovery` of Kubernetes;
 //   - `headings`: the columns of tables.
 //
-// Run by `generate.sh`.
+// `generate.sh` runs it.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 )
 
 // `apps/v1 deployments: Deployment deployment namespaced short=deploy category=all create|delete|…, scale
-// autoscaling/v1/Scale get|patch|update, …`, in the order of discovery. A subresource that speaks the kind of its
+// autoscaling/v1/Scale get|patch|update, …`, in the order of discovery. A subresource with the kind of its
 // resource has `-` in the place of a kind.
 func resources() {
 	if len(os.Args) < 3 {

@@ -31,7 +31,7 @@ import (
 	"k8s.io/kubernetes/pkg/generated/openapi"
 )
 
-// Types that are read in a way of their own.
+// Types with separate decoders.
 var special = map[reflect.Type]string{
 	reflect.TypeFor[metav1.Time]():                             "T",
 	reflect.TypeFor[metav1.MicroTime]():                        "M",
@@ -46,14 +46,14 @@ var special = map[reflect.Type]string{
 	reflect.TypeFor[[]byte]():                                  "y",
 }
 
-// Types that are in no group.
+// Types without a group.
 var others = []reflect.Type{
 	reflect.TypeFor[metav1.DeleteOptions](),
 	reflect.TypeFor[metav1.Status](),
 	reflect.TypeFor[metav1.ListMeta](),
 }
 
-// Types that are quoted, with all that they are made of.
+// Types that errors quote; the types of their fields follow.
 var quoted = []reflect.Type{
 	reflect.TypeFor[definitions.CustomResourceDefinitionVersion](),
 	reflect.TypeFor[apps.DaemonSetUpdateStrategy](),
@@ -80,10 +80,10 @@ var quoted = []reflect.Type{
 	reflect.TypeFor[storage.VolumeAttachmentSpec](),
 }
 
-// The items of each line by its name, and the words that stand beside the name.
+// The items of each line by its name, and the words after the name.
 var lines, words = map[string]string{}, map[string]string{}
 
-// What the API's documents say, by the names that they give to types.
+// The API's documentation, by its names for types.
 var documented = openapi.GetOpenAPIDefinitions(func(path string) spec.Ref {
 	return spec.MustCreateRef(path)
 })
@@ -189,7 +189,7 @@ func field(of reflect.StructField, said spec.Schema) string {
 	return fmt.Sprintf("%s %s %s%s%s", number, label, text(kind), marks, facts(label, said))
 }
 
-// What the documents say of a field, each with a space before it.
+// The facts about a field in the documentation, each after a space.
 func facts(label string, said spec.Schema) string {
 	property, found := said.Properties[label]
 	if !found {
@@ -241,7 +241,7 @@ func facts(label string, said spec.Schema) string {
 	return out.String()
 }
 
-// A type: letters as `go_types.rs` has them, before a colon the name of one that has its own.
+// A type: letters as `generated.rs` explains them; the Go name of a named type precedes a colon.
 func text(of reflect.Type) string {
 	if known, found := special[of]; found {
 		return known

@@ -1,5 +1,4 @@
-//! Runs [`baton_decide::interpret::is_healthy`] on whatever the fuzzer thinks of as a script: it must come to an end, by
-//! itself or at a limit.
+//! Runs [`baton_decide::interpret::is_healthy`] on random scripts: each run must end, at the latest at a limit.
 #![no_main]
 
 use baton_decide::interpret::is_healthy;

@@ -1,7 +1,7 @@
 //! The parts of the Kubernetes API that all kinds have in common, as pure functions of JSON values: no clock, no I/O,
 //! no threads.
 //!
-//! In which order to read it:
+//! Reading order:
 //!
 //! - [`field`]: errors about fields, and lists of them;
 //! - [`meta`]: reading and writing `metadata`; [`metadata`]: its validation; [`labels`]: label selectors;

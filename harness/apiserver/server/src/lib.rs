@@ -34,7 +34,7 @@
 //! (schemas, CEL, merging, metadata) and `baton-apikinds` (the built-in kinds). This crate has the parts with state or
 //! I/O.
 //!
-//! In which order to read it:
+//! Reading order:
 //!
 //! - `api_error`: the errors of the API;
 //! - `store`: objects, revisions, history, the commit tap ([`Commits`]);

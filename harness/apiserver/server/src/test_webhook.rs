@@ -157,7 +157,7 @@ async fn respond(request: Request<Incoming>, task: &Task) -> Response<Full<Bytes
         return plain(StatusCode::METHOD_NOT_ALLOWED, "a review is wanted, by POST");
     }
     let Ok(body) = Limited::new(request.into_body(), MAX_REVIEW).collect().await else {
-        return plain(StatusCode::BAD_REQUEST, "the request broke off, or is too large");
+        return plain(StatusCode::BAD_REQUEST, "the request ended early or is too large");
     };
     let asked: Value = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
     let kind = match task {

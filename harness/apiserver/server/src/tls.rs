@@ -146,7 +146,7 @@ pub(crate) fn random_token() -> io::Result<String> {
     let random = rustls::crypto::ring::default_provider().secure_random;
     random
         .fill(&mut bytes)
-        .map_err(|_| io::Error::other("the system gives no random numbers"))?;
+        .map_err(|_| io::Error::other("cannot get random numbers from the operating system"))?;
     let mut token = TOKEN.to_owned();
     for byte in bytes {
         // Writing to a string cannot fail.

@@ -63,7 +63,7 @@ impl SigningKey {
     /// A new key.
     pub(super) fn generate() -> io::Result<Self> {
         let random = SystemRandom::new();
-        let failed = |_| io::Error::other("the system gives no random numbers");
+        let failed = |_| io::Error::other("cannot get random numbers from the operating system");
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).map_err(failed)?;
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random);
         let pair = pair.map_err(|error| io::Error::other(error.to_string()))?;
@@ -77,7 +77,7 @@ impl SigningKey {
         let [header, claims] = [&header, claims].map(|part| BASE64.encode(part.to_string()));
         let signed = format!("{header}.{claims}");
         let signature = self.pair.sign(&self.random, signed.as_bytes());
-        let signature = signature.map_err(|_| io::Error::other("the system gives no random numbers"))?;
+        let signature = signature.map_err(|_| io::Error::other("cannot get random numbers from the operating system"))?;
         Ok(format!("{signed}.{}", BASE64.encode(signature)))
     }
 

@@ -89,7 +89,7 @@ impl Core {
                 }
             }
         }
-        Err(ApiError::internal("no name could be generated"))
+        Err(ApiError::internal("could not generate a name"))
     }
 
     /// Sets the server's metadata of a new object. Returns the `generateName` from which the name was made.
