@@ -21,7 +21,7 @@ fn standing_for_election(identity: &str) -> Options {
     options
 }
 
-/// A client whose requests are refused while it is cut off. What it watches already goes on.
+/// Returns a client whose requests are refused while it is cut off. Watches that are already open continue.
 fn that_can_be_cut_off(client: Client, is_cut: Arc<AtomicBool>) -> Client {
     let service = tower::service_fn(move |request: Request<Body>| {
         let (client, is_cut) = (client.clone(), Arc::clone(&is_cut));
@@ -53,7 +53,7 @@ async fn a_leader_that_is_cut_off_from_the_control_plane_writes_nothing_to_membe
         .await;
     assert!(fleet.positions(|record| &*record.commit.by == "second").is_empty());
 
-    // It sees what happens on members, and could mend it, as it does for as long as it surely leads.
+    // The instance sees events of members and could repair them, as it does while its lease surely holds.
     is_cut.store(true, Ordering::Relaxed);
     let at = fleet.now();
     fleet.delete("member1", DEPLOYMENT).await;
@@ -74,7 +74,7 @@ async fn a_leader_that_is_cut_off_from_the_control_plane_writes_nothing_to_membe
     fleet.pass(Duration::from_secs(10)).await;
     assert_eq!(made_by(&fleet, at), ["second"]);
 
-    // Back on the control plane, it stands by.
+    // Once it reaches the control plane again, it stands by.
     is_cut.store(false, Ordering::Relaxed);
     fleet.delete("member1", DEPLOYMENT).await;
     fleet.pass(Duration::from_secs(60)).await;
