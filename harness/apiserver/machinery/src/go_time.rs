@@ -62,7 +62,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// So many digits.
+    /// Reads that many digits.
     fn digits(&self, count: usize) -> Option<&'t str> {
         let digits = self.rest.get(..count)?;
         digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)
@@ -75,7 +75,7 @@ impl<'t> Reader<'t> {
         Ok(year)
     }
 
-    /// Two digits.
+    /// Reads two digits.
     fn number(
         &mut self,
         part: &'static str,
@@ -106,12 +106,12 @@ impl<'t> Reader<'t> {
     fn micros(&mut self) -> Result<i32, Problem<'t>> {
         const PART: &str = ".000000";
         let whole = self.rest;
-        let wrong = Problem::At(whole, PART);
+        let mismatch = Problem::At(whole, PART);
         if !whole.starts_with(['.', ',']) {
-            return Err(wrong);
+            return Err(mismatch);
         }
         let digits = Reader { rest: &whole[1..] }.digits(6);
-        let micros: i32 = digits.and_then(|digits| digits.parse().ok()).ok_or(wrong)?;
+        let micros: i32 = digits.and_then(|digits| digits.parse().ok()).ok_or(mismatch)?;
         self.rest = &whole[PART.len()..];
         Ok(micros * 1000)
     }
@@ -138,19 +138,19 @@ impl<'t> Reader<'t> {
             return Ok(0);
         }
         let whole = self.rest;
-        let wrong = || Problem::At(whole, PART);
-        let zone = whole.get(..6).ok_or_else(wrong)?;
+        let mismatch = || Problem::At(whole, PART);
+        let zone = whole.get(..6).ok_or_else(mismatch)?;
         let sign = match zone.get(..1) {
             Some("+") => 1,
             Some("-") => -1,
-            _ => return Err(wrong()),
+            _ => return Err(mismatch()),
         };
         if zone.get(3..4) != Some(":") {
-            return Err(wrong());
+            return Err(mismatch());
         }
         let two = |from: usize| -> Result<i32, Problem<'t>> {
             let digits = Reader { rest: &zone[from..] }.digits(2);
-            digits.and_then(|digits| digits.parse().ok()).ok_or_else(wrong)
+            digits.and_then(|digits| digits.parse().ok()).ok_or_else(mismatch)
         };
         let (hours, minutes) = (two(1)?, two(4)?);
         if hours > 24 {

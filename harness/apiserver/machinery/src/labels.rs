@@ -255,11 +255,11 @@ impl Parser {
 }
 
 fn check_key(key: &str) -> Result<(), String> {
-    let wrong = names::qualified_name(key);
-    if wrong.is_empty() {
+    let errors = names::qualified_name(key);
+    if errors.is_empty() {
         return Ok(());
     }
-    Err(format!("<nil>: Invalid value: {key:?}: {}", wrong.join("; ")))
+    Err(format!("<nil>: Invalid value: {key:?}: {}", errors.join("; ")))
 }
 
 fn check_values(key: &str, operator: Operator, values: &[String]) -> Result<(), String> {
@@ -270,11 +270,11 @@ fn check_values(key: &str, operator: Operator, values: &[String]) -> Result<(), 
         return Err(format!("values[0]: Invalid value: {value:?}: {detail}"));
     }
     for (index, value) in values.iter().enumerate() {
-        let wrong = names::label_value(value);
-        if !wrong.is_empty() {
+        let errors = names::label_value(value);
+        if !errors.is_empty() {
             return Err(format!(
                 "values[{index}][{key}]: Invalid value: {value:?}: {}",
-                wrong.join("; ")
+                errors.join("; ")
             ));
         }
     }

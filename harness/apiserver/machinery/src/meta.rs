@@ -138,17 +138,17 @@ pub fn set_finalizers(object: &mut Value, finalizers: Vec<String>) {
 pub struct Owner<'a> {
     /// `apiVersion` of the owner.
     pub api_version: &'a str,
-    /// Its kind.
+    /// The kind of the owner.
     pub kind: &'a str,
-    /// Its name.
+    /// The name of the owner.
     pub name: &'a str,
-    /// Its uid.
+    /// The uid of the owner.
     pub uid: &'a str,
     /// `true` if foreground deletion of the owner waits for the object.
     pub block_owner_deletion: bool,
 }
 
-/// `metadata.ownerReferences`.
+/// Returns the entries of `metadata.ownerReferences`.
 pub fn owners(object: &Value) -> impl Iterator<Item = Owner<'_>> {
     at(object, &["metadata", "ownerReferences"])
         .and_then(Value::as_array)

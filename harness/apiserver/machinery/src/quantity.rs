@@ -69,7 +69,7 @@ impl Quantity {
         })
     }
 
-    /// A whole number.
+    /// Returns a whole number as a quantity.
     pub fn whole_number(number: i64) -> Self {
         Self {
             nanos: i128::from(number) * NANOS_OF_ONE,

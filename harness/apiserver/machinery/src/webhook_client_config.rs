@@ -88,9 +88,9 @@ fn is_scheme(text: &str) -> bool {
 /// Validates a service and the path of the webhook.
 pub fn service(service: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     // Each message names the other field, as the API server's does.
-    for (field, told) in [("namespace", "name"), ("name", "namespace")] {
+    for (field, reported) in [("namespace", "name"), ("name", "namespace")] {
         if text(service, field).is_empty() {
-            found.required(&at.child(told), "");
+            found.required(&at.child(reported), "");
         }
     }
     let port = service.get("port").and_then(Value::as_i64).unwrap_or_default();

@@ -440,8 +440,8 @@ mod tests {
     fn keys_that_occur_twice_are_found() {
         let text = b"a: 1\nb: {c: 1}\na: 2\n";
         assert_eq!(read(text), Ok(json!({"a": 2, "b": {"c": 1}})));
-        let told = "yaml: unmarshal errors:\n  line 3: key \"a\" already set in map";
-        assert_eq!(duplicate_keys(text).as_deref(), Some(told));
+        let expected = "yaml: unmarshal errors:\n  line 3: key \"a\" already set in map";
+        assert_eq!(duplicate_keys(text).as_deref(), Some(expected));
         assert_eq!(duplicate_keys(b"a: {b: 1}\nb: 1"), None);
     }
 

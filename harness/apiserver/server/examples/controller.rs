@@ -33,7 +33,7 @@ async fn reconcile(map: Arc<ConfigMap>, context: Arc<(Api<ConfigMap>, Instant)>)
     Ok(Action::requeue(left))
 }
 
-// On paused time, whatever is waited for is there at once.
+// On paused time, every wait ends at once.
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! One API server on its own, until interrupted: prints where it is and writes its kubeconfig and CA.
+//! Runs one API server until interrupted: prints its address, and writes its kubeconfig and CA.
 //!
 //!     cargo run -p baton-apiserver --example serve -- FOLDER [--without-controllers]
 //!     kubectl --kubeconfig FOLDER/kubeconfig get namespaces

@@ -152,7 +152,7 @@ impl ApiError {
         Self::new(422, "Invalid", message, Some(details.into()))
     }
 
-    /// The `Status` object.
+    /// Returns the `Status` object.
     pub(crate) fn to_status(&self) -> Value {
         let mut status = json!({
             "kind": "Status",

@@ -18,7 +18,7 @@ use crate::store::Store;
 pub enum Cut {
     /// No answer: requests hang until the server is healed, and then continue.
     Hang,
-    /// By refusing connections.
+    /// Connections are refused.
     Refuse,
 }
 

@@ -114,7 +114,7 @@ impl FaultProxy {
     }
 }
 
-/// Lets requests pass.
+/// Passes requests on.
 struct Passing {
     faults: FaultInjector,
     upstream: Upstream,

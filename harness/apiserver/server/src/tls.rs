@@ -27,7 +27,7 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// A new one.
+    /// Generates a new authority.
     pub(crate) fn generate(name: &str) -> io::Result<Self> {
         Self::try_generate(name).map_err(io::Error::other)
     }

@@ -54,7 +54,7 @@ impl Both {
         Api::default_namespaced(self.client().await)
     }
 
-    /// Past the proxy.
+    /// Returns a client that bypasses the proxy.
     fn maps_behind(&self) -> Api<ConfigMap> {
         Api::default_namespaced(Client::new(self.server.service("behind"), "default"))
     }
@@ -128,7 +128,7 @@ async fn a_cut_holds_back_a_watch_and_a_request_until_it_is_healed() {
         .await
         .expect("created");
     let Some(Ok(WatchEvent::Added(first))) = watch.next().await else {
-        panic!("the watch is not told")
+        panic!("the watch has no event")
     };
     assert_eq!(first.name_any(), "before");
 
@@ -206,7 +206,7 @@ async fn requests_fail_by_kind_and_verb() {
 #[tokio::test]
 async fn creations_are_told_with_their_revision() {
     let both = Both::new().await;
-    let (sender, mut told) = mpsc::unbounded_channel();
+    let (sender, mut reports) = mpsc::unbounded_channel();
     both.proxy.tell_of_creations(Arc::new(move |asked, revision| {
         // No receiver is left at the end.
         let _ = sender.send((asked, revision));
@@ -232,9 +232,9 @@ async fn creations_are_told_with_their_revision() {
             .expect("a number")
     };
     for expected in [revision(&created), revision(&applied)] {
-        let (asked, told): (Instant, u64) = told.recv().await.expect("told");
-        assert_eq!(told, expected);
+        let (asked, revision): (Instant, u64) = reports.recv().await.expect("a report");
+        assert_eq!(revision, expected);
         assert!(asked >= before);
     }
-    assert!(told.try_recv().is_err(), "only new objects are reported");
+    assert!(reports.try_recv().is_err(), "only new objects are reported");
 }

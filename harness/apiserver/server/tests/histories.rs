@@ -105,7 +105,7 @@ async fn write(client: &mut Raw, test_rng: &mut Dice) {
 }
 
 /// The commits of `ConfigMaps` so far.
-fn told(commits: &mut Commits, history: &mut Vec<Commit>) {
+fn take_commits(commits: &mut Commits, history: &mut Vec<Commit>) {
     while let Some(commit) = commits.try_recv() {
         if commit.kind == "ConfigMap" {
             history.push(commit);
@@ -198,7 +198,7 @@ async fn a_watch_from_any_version_tells_exactly_the_history() {
         for _ in 0..60 {
             write(&mut client, &mut test_rng).await;
         }
-        told(&mut commits, &mut history);
+        take_commits(&mut commits, &mut history);
         let versions = history.iter().map(|commit| commit.revision);
         for after in std::iter::once(first.parse().expect("a number")).chain(versions) {
             for (path, query, sees) in SCOPES {
@@ -233,7 +233,7 @@ async fn pages_show_one_moment_whatever_happens_between_them() {
                 let page = list["items"].as_array().expect("items");
                 items.extend(page.iter().cloned());
                 let version = list["metadata"]["resourceVersion"].as_str().expect("a version");
-                told(&mut commits, &mut history);
+                take_commits(&mut commits, &mut history);
                 let revision = version.parse().expect("a number");
                 let wanted = state(&history, revision)
                     .into_values()

@@ -132,15 +132,15 @@ async fn a_watcher_that_does_not_read_is_cut_off() {
         let body = config_map(&format!("m{n}"), &"x".repeat(SIZE));
         assert_eq!(send(&serving, "POST", MAPS, &body).await.0, 201);
     }
-    let mut told = Vec::new();
-    watcher.read_to_end(&mut told).await.expect("the rest");
+    let mut received = Vec::new();
+    watcher.read_to_end(&mut received).await.expect("the rest");
     assert!(
-        told.len() < EVENTS * SIZE,
+        received.len() < EVENTS * SIZE,
         "everything was kept for it: {} bytes",
-        told.len()
+        received.len()
     );
-    let told = String::from_utf8(told).expect("text");
-    let last = told.lines().rfind(|line| line.starts_with('{')).expect("a line");
+    let received = String::from_utf8(received).expect("text");
+    let last = received.lines().rfind(|line| line.starts_with('{')).expect("a line");
     let last: Value = serde_json::from_str(last).expect("an event");
     assert_eq!(
         (&last["type"], &last["object"]["code"]),

@@ -211,7 +211,7 @@ async fn a_bound_token_goes_with_what_it_is_bound_to(
     #[case] kind: &str,
     #[case] plural: &str,
     #[case] object: Value,
-    #[case] told: Value,
+    #[case] expected: Value,
 ) {
     let mut fixture = Fixture::new().await;
     let path = format!("/api/v1/namespaces/default/{plural}");
@@ -220,7 +220,7 @@ async fn a_bound_token_goes_with_what_it_is_bound_to(
     let token = fixture.token(json!({"boundObjectRef": bound})).await;
     let known = fixture.review(&token, &[]).await;
     assert_eq!(known["authenticated"], true, "{known}");
-    for (key, value) in told.as_object().expect("members") {
+    for (key, value) in expected.as_object().expect("members") {
         assert_eq!(&known["user"]["extra"][key], value);
     }
     fixture.delete(&format!("{path}/x?gracePeriodSeconds=0")).await;

@@ -97,7 +97,7 @@ async fn a_watch_from_nowhere_tells_the_end_of_the_state_if_it_allows_bookmarks(
         let mut params = WatchParams::default().timeout(1);
         params.bookmarks = bookmarks;
         let events = api.watch(&params, from).await.expect("a watch");
-        let told: Vec<String> = events
+        let events: Vec<String> = events
             .map_ok(|event| match event {
                 WatchEvent::Bookmark(mark) if mark.metadata.annotations.contains_key("k8s.io/initial-events-end") => {
                     "end".to_owned()
@@ -108,7 +108,7 @@ async fn a_watch_from_nowhere_tells_the_end_of_the_state_if_it_allows_bookmarks(
             .try_collect()
             .await
             .expect("events");
-        assert_eq!(told, expected, "from {from}");
+        assert_eq!(events, expected, "from {from}");
     }
 }
 

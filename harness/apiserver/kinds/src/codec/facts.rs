@@ -24,20 +24,20 @@ pub struct Facts {
 /// The merging of a list in server-side apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum List {
-    /// As a whole.
+    /// Merged as a whole.
     Atomic,
     /// As a set of scalars.
     Set,
-    /// By these keys.
+    /// Merged by these keys.
     Map(Vec<&'static str>),
 }
 
 /// The merging of a map or a structure in server-side apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Merging {
-    /// As a whole.
+    /// Merged as a whole.
     Atomic,
-    /// Field by field.
+    /// Merged field by field.
     Granular,
 }
 

@@ -8,7 +8,7 @@ use baton_apimachinery::generated;
 
 use super::facts::Facts;
 
-/// All types.
+/// The table of all types.
 pub(crate) static TYPES: LazyLock<Types> = LazyLock::new(|| Types::read(include_str!("../generated/types.txt")));
 
 /// Types by their full names, such as `apps.v1.Deployment`.
@@ -102,7 +102,7 @@ pub(crate) enum Sort {
     Boolean,
     /// Bytes in base64.
     Bytes,
-    /// An amount.
+    /// A quantity.
     Quantity,
     /// A time in whole seconds.
     Time,

@@ -42,7 +42,7 @@ enum Cell {
     Count(&'static [&'static str]),
     /// The number of items at a path.
     Length(&'static [&'static str]),
-    /// Anything else.
+    /// The result of a function.
     Of(fn(&Value, Timestamp) -> Value),
 }
 

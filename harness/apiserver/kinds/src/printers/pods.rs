@@ -94,7 +94,7 @@ pub(super) fn restarts(pod: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// The first address.
+/// Returns the first address of a pod.
 pub(super) fn address(pod: &Value, _: Timestamp) -> Value {
     match items(pod, &["status", "podIPs"]).first() {
         Some(first) => or_none(first, &["ip"]),

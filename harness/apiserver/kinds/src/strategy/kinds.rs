@@ -8,7 +8,7 @@ use crate::resources::Resource;
 use crate::ruled::RuledKind;
 use crate::services;
 
-/// A new object.
+/// Applies the create rules of a kind.
 pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
     match RuledKind::of(resource) {
         Some(RuledKind::Pod) => pods::create(members),
@@ -131,11 +131,11 @@ fn add(members: &mut Map<String, Value>, path: &[&str], value: &str) {
         [] => return,
         [first, rest @ ..] => (first, rest),
     };
-    let there = members.get(*first);
-    let there = rest
+    let present = members.get(*first);
+    let present = rest
         .iter()
-        .fold(there, |there, key| there.and_then(|there| there.get(*key)));
-    if there.is_none() {
+        .fold(present, |present, key| present.and_then(|present| present.get(*key)));
+    if present.is_none() {
         put(members, path, value.into());
     }
 }

@@ -27,7 +27,7 @@ use serde_json::Value;
 use crate::resources::Resource;
 use crate::ruled::RuledKind;
 
-/// A whole object.
+/// The root of an object.
 const ROOT: FieldPath<'static> = FieldPath::Root;
 
 /// Validates a new object.

@@ -1,4 +1,4 @@
-//! Configurations of webhooks.
+//! Webhook configurations.
 
 use std::collections::BTreeSet;
 

@@ -10,7 +10,7 @@ use super::path::FieldPath;
 pub struct ErrorList(Vec<FieldError>);
 
 impl ErrorList {
-    /// All of them.
+    /// Returns all errors.
     pub fn into_vec(self) -> Vec<FieldError> {
         self.0
     }
@@ -87,7 +87,7 @@ impl ErrorList {
         ));
     }
 
-    /// `Forbidden: DETAIL`.
+    /// Adds `Forbidden: DETAIL`.
     pub fn forbidden(&mut self, field: &FieldPath<'_>, detail: &str) {
         self.0.push(FieldError::without_value(
             FieldErrorType::Forbidden,
@@ -96,7 +96,7 @@ impl ErrorList {
         ));
     }
 
-    /// `Duplicate value: VALUE`.
+    /// Adds `Duplicate value: VALUE`.
     pub fn duplicate(&mut self, field: &FieldPath<'_>, value: impl Into<Value>) {
         self.with_value(FieldErrorType::Duplicate, field, &value.into(), "");
     }
@@ -110,7 +110,7 @@ impl ErrorList {
         });
     }
 
-    /// `Not found: VALUE`.
+    /// Adds `Not found: VALUE`.
     pub fn not_found(&mut self, field: &FieldPath<'_>, value: impl Into<Value>) {
         self.with_value(FieldErrorType::NotFound, field, &value.into(), "");
     }

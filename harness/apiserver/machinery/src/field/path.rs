@@ -16,19 +16,19 @@ pub enum FieldPath<'a> {
 }
 
 impl<'a> FieldPath<'a> {
-    /// `self.name`.
+    /// Returns `self.name`.
     #[must_use]
     pub fn child(&'a self, name: &'a str) -> Self {
         Self::Named(self, name)
     }
 
-    /// `self[index]`.
+    /// Returns `self[index]`.
     #[must_use]
     pub fn item(&'a self, index: usize) -> Self {
         Self::Item(self, index)
     }
 
-    /// `self[key]`.
+    /// Returns `self[key]`.
     #[must_use]
     pub fn key(&'a self, key: &'a str) -> Self {
         Self::Key(self, key)

@@ -33,7 +33,7 @@ pub struct Write<'a> {
     pub api_version: &'a str,
     /// `status`, `scale`; empty for the object itself.
     pub subresource: &'a str,
-    /// When.
+    /// The time of the write.
     pub now: Timestamp,
     /// The other versions of the kind.
     pub versions: &'a dyn Versions,

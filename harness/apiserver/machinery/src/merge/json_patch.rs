@@ -28,7 +28,7 @@ type Outcome<T> = Result<T, JsonPatchError>;
 
 /// Reason for which a path leads nowhere.
 enum Missing {
-    /// Nothing holds it.
+    /// No value exists at the path.
     Path,
     /// The parent exists but lacks the last step; holds the message.
     Key(String),

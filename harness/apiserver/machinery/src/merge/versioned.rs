@@ -26,7 +26,7 @@ pub trait Versions: fmt::Debug {
 pub struct View {
     /// The types of the version.
     pub model: Arc<TypeModel>,
-    /// The object.
+    /// The object in that version.
     pub object: Value,
 }
 

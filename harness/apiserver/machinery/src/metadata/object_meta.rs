@@ -1,4 +1,4 @@
-//! A whole `metadata`.
+//! Validation of `metadata`.
 
 use std::collections::BTreeSet;
 

@@ -32,7 +32,7 @@ pub enum Format {
     Isbn(bool, bool),
     /// `creditcard`.
     CreditCard,
-    /// `password`: anything.
+    /// `password`: any text.
     Password,
     /// A format that a regular expression decides.
     Matching(Expression),

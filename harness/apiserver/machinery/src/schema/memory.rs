@@ -13,7 +13,7 @@ const MOST: usize = 256;
 pub(super) struct Memory<T>(LazyLock<RwLock<HashMap<Value, T>>>);
 
 impl<T: Clone> Memory<T> {
-    /// Knows nothing.
+    /// Returns an empty cache.
     pub(super) const fn new() -> Self {
         Self(LazyLock::new(RwLock::default))
     }

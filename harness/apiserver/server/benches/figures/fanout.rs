@@ -34,7 +34,7 @@ pub async fn measure(
     server: &ApiServer,
     serving: &Serving,
 ) -> Result<Fanout, Failure> {
-    let (told, mut seen) = mpsc::unbounded_channel();
+    let (sender, mut seen) = mpsc::unbounded_channel();
     let mut tasks = JoinSet::new();
     let mut writer = Client::connect(endpoint, server, serving).await?;
     let version = version(&mut writer).await?;
@@ -43,7 +43,7 @@ pub async fn measure(
         let mut client = Client::multiplexed(endpoint, server, serving).await?;
         for _ in first..watchers.min(first + SHARED) {
             let pieces = client.open(&Method::GET, &from, "", Vec::new().into()).await?;
-            tasks.spawn(follow(pieces, told.clone()));
+            tasks.spawn(follow(pieces, sender.clone()));
         }
     }
     let object = format!("{MAPS}/m0");
@@ -85,11 +85,11 @@ async fn version(client: &mut Client) -> Result<String, Failure> {
 }
 
 /// Sends the arrival time of each line.
-async fn follow(mut pieces: Pieces, told: mpsc::UnboundedSender<Instant>) {
+async fn follow(mut pieces: Pieces, sender: mpsc::UnboundedSender<Instant>) {
     while let Some(Ok(piece)) = pieces.next().await {
         let at = Instant::now();
         for _ in 0..lines(&piece) {
-            if told.send(at).is_err() {
+            if sender.send(at).is_err() {
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! Runs the targets of the server's test `fuzz` on whatever the fuzzer thinks of.
+//! Runs the targets of the server's test `fuzz` on the inputs of the fuzzer.
 
 #[path = "../../tests/raw/mod.rs"]
 mod raw;
@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use targets::{Attacked, Target};
 
-/// After so many inputs, a new server takes over: what they have written is not to pile up.
+/// Number of inputs before a new server replaces the old one, so that the written objects do not pile up.
 const INPUTS: u32 = 1_000;
 
 struct Running {
@@ -22,7 +22,7 @@ struct Running {
 
 impl Running {
     fn new() -> Self {
-        // On paused time nothing waits.
+        // On paused time, nothing waits.
         let runtime = Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -37,7 +37,7 @@ impl Running {
     }
 }
 
-/// Sends the input to a server, and sees that it goes on.
+/// Sends the input to a server, and checks that the server still answers.
 pub fn try_input(target: &Target, input: &[u8]) {
     thread_local!(static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) });
     RUNNING.with_borrow_mut(|running| {

@@ -403,7 +403,7 @@ fn wants_pretty(query: &Query, user_agent: &str) -> bool {
     query.flag("pretty").unwrap_or(by_hand)
 }
 
-/// A plain answer.
+/// Returns a plain answer.
 pub(crate) fn response(code: u16, content_type: &str, body: ResponseBody) -> Response<ResponseBody> {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -46,7 +46,7 @@ impl Query {
         self.flag(key).unwrap_or_default()
     }
 
-    /// A whole number.
+    /// Returns a whole number.
     pub(crate) fn number(&self, key: &str) -> Result<Option<i64>, ApiError> {
         self.get(key)
             .map(|text| {

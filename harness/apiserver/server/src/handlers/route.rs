@@ -48,7 +48,7 @@ pub(crate) struct ResourceRoute {
     pub(crate) watch: bool,
 }
 
-/// Follows a path.
+/// Returns the route of a path.
 pub(crate) fn route(catalogue: &Catalogue, path: &str) -> Route {
     let segments: Vec<String> = path
         .split('/')

@@ -93,7 +93,7 @@ fn hash(version: &Version) -> String {
     })
 }
 
-/// `/openapi/v3/apis/GROUP/VERSION`.
+/// Returns the document `/openapi/v3/apis/GROUP/VERSION`.
 fn v3_group(group: &str, version: &Version) -> Value {
     let versions = [(group, version)];
     json!({
@@ -109,7 +109,7 @@ fn v3_group(group: &str, version: &Version) -> Value {
     })
 }
 
-/// `/openapi/v2`.
+/// Returns the document `/openapi/v2`.
 fn v2(catalogue: &Catalogue) -> Value {
     let versions: Vec<(&str, &Version)> = catalogue
         .groups

@@ -60,7 +60,7 @@ impl Serving {
         self.addr
     }
 
-    /// `https://ADDRESS:PORT`.
+    /// Returns `https://ADDRESS:PORT`.
     pub fn url(&self) -> String {
         format!("https://{}", self.addr)
     }

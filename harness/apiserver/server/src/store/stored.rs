@@ -98,7 +98,7 @@ impl Text {
         Bytes::from(line)
     }
 
-    /// The object alone.
+    /// Returns the object as JSON.
     pub(crate) fn object(&self) -> &[u8] {
         self.rest_from(self.object)
     }
@@ -122,7 +122,7 @@ impl Text {
     }
 }
 
-/// `{"kind":…,"apiVersion":…`
+/// Writes `{"kind":…,"apiVersion":…`.
 pub(crate) fn write_head(out: &mut Vec<u8>, api_version: &str, kind: &str) {
     out.extend_from_slice(b"{\"kind\":\"");
     out.extend_from_slice(kind.as_bytes());
@@ -155,7 +155,7 @@ impl Stored {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The object.
+    /// Returns the object as a tree.
     pub(crate) fn value(&self) -> Arc<Value> {
         let mut tree = self.tree();
         let packed = match &*tree {

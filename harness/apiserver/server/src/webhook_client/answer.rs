@@ -103,13 +103,13 @@ impl Form {
     }
 
     fn check_types(&self, response: &Value) -> Result<(), String> {
-        let wrong = |value: &Value, field: &str, wanted: &str| {
+        let mismatch = |value: &Value, field: &str, wanted: &str| {
             let given = go_type(value);
             format!("json: cannot unmarshal {given} into Go struct field {field} of type {wanted}")
         };
         if !response.is_object() {
             let field = format!("{}.response", self.kind);
-            return Err(wrong(response, &field, &format!("v1.{}", self.response)));
+            return Err(mismatch(response, &field, &format!("v1.{}", self.response)));
         }
         for member in self.members {
             let Some(value) = response.get(member.name).filter(|value| !value.is_null()) else {
@@ -117,13 +117,13 @@ impl Form {
             };
             let field = format!("{}.response.{}", self.response, member.name);
             if !(member.fits)(value) {
-                return Err(wrong(value, &field, member.wanted));
+                return Err(mismatch(value, &field, member.wanted));
             }
             let inner = value.as_array().into_iter().flatten();
             let mut inner = inner.chain(value.as_object().into_iter().flat_map(Map::values));
             let other = inner.find(|inner| member.of_texts && !inner.is_string() && !inner.is_null());
             if let Some(other) = other {
-                return Err(wrong(other, &field, "string"));
+                return Err(mismatch(other, &field, "string"));
             }
         }
         Ok(())

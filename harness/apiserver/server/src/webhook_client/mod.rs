@@ -77,7 +77,7 @@ struct Request<'a> {
 
 /// The stage at which a call failed.
 enum Failed {
-    /// On the way.
+    /// The call failed before an answer.
     Call(String),
     /// The webhook answered with an error.
     Answer(String),

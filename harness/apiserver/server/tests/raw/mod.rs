@@ -19,7 +19,7 @@ impl Raw {
         Self(server.service("raw/1.0"))
     }
 
-    /// An answer.
+    /// Returns an unread answer.
     pub async fn open(&mut self, method: &str, path: &str, media: &str, body: Vec<u8>) -> Response<ResponseBody> {
         let request = Request::builder()
             .method(method)

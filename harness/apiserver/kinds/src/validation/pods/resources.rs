@@ -36,12 +36,12 @@ fn is_of_container(resource: &str) -> bool {
 }
 
 fn amount(resource: &str, value: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    let wrong = names::qualified_name(resource);
+    let errors = names::qualified_name(resource);
     let is_standard = resource.contains('/') || is_of_container(resource) || resource == "storage";
-    if wrong.is_empty() && !is_standard {
+    if errors.is_empty() && !is_standard {
         found.invalid(at, resource, "must be a standard resource type or fully qualified");
     }
-    found.invalid_each(at, resource, wrong);
+    found.invalid_each(at, resource, errors);
     if !resource.contains('/') && !is_of_container(resource) {
         found.invalid(at, resource, "must be a standard resource for containers");
     }

@@ -109,7 +109,7 @@ pub struct ListNode {
 /// The way in which a list is merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListKind {
-    /// As a whole.
+    /// Merged as a whole.
     Atomic,
     /// Item by item; items are scalars and occur once.
     Set,
@@ -144,7 +144,7 @@ pub struct MapNode {
 /// A field of a struct.
 #[derive(Debug)]
 pub struct Field {
-    /// Its type.
+    /// The type of the field.
     pub node: NodeId,
     /// The treatment of the field in strategic patches.
     pub patch: Patch,

@@ -74,7 +74,7 @@ impl Program {
         }
     }
 
-    /// The expression.
+    /// Returns the parsed expression.
     pub fn expr(&self) -> &IdedExpr {
         &self.inner.expr
     }

@@ -100,7 +100,7 @@ fn is_number(value: &Val<'_>) -> bool {
     matches!(value, Val::Int(_) | Val::Uint(_) | Val::Double(_))
 }
 
-/// `+`
+/// Evaluates `+`.
 pub fn add<'a>(left: Val<'a>, right: Val<'a>) -> Result<Val<'a>, CelError> {
     match (left, right) {
         (Val::Int(a), Val::Int(b)) => a.checked_add(b).map(Val::Int).ok_or_else(|| overflow("integer")),
@@ -135,7 +135,7 @@ fn concat<'a>(left: List<'a>, right: &List<'a>) -> Val<'a> {
     Val::list(items)
 }
 
-/// `-`
+/// Evaluates `-`.
 pub fn subtract<'a>(left: Val<'a>, right: Val<'a>) -> Result<Val<'a>, CelError> {
     match (left, right) {
         (Val::Int(a), Val::Int(b)) => a.checked_sub(b).map(Val::Int).ok_or_else(|| overflow("integer")),
@@ -183,7 +183,7 @@ pub fn multiply<'a>(operator: &str, left: &Val<'a>, right: &Val<'a>) -> Result<V
     }
 }
 
-/// Unary `-`.
+/// Evaluates unary `-`.
 pub fn negate<'a>(value: &Val<'a>) -> Result<Val<'a>, CelError> {
     match value {
         Val::Int(number) => number.checked_neg().map(Val::Int).ok_or_else(|| overflow("integer")),

@@ -13,7 +13,7 @@ pub struct Scope<'e, 'a> {
 }
 
 impl<'e, 'a> Scope<'e, 'a> {
-    /// The outermost scope.
+    /// Returns the outermost scope.
     pub fn root(bound: &'e [(&'a str, Val<'a>)]) -> Self {
         Self { parent: None, bound }
     }

@@ -14,14 +14,14 @@ use super::library::url::Url;
 /// A text borrowed from JSON or from the expression, or made by an expression.
 #[derive(Debug, Clone)]
 pub enum Text<'a> {
-    /// Borrowed.
+    /// Text borrowed from JSON or the expression.
     Given(&'a str),
-    /// Made.
+    /// Text made by an expression.
     Made(Rc<str>),
 }
 
 impl Text<'_> {
-    /// The text itself.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Given(text) => text,
@@ -48,7 +48,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// An item.
+    /// Returns an item.
     pub fn get(&self, index: usize) -> Option<Val<'a>> {
         match self {
             Self::Json(items, node) => {
@@ -59,7 +59,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// All items.
+    /// Returns all items.
     pub fn iter(&self) -> impl Iterator<Item = Val<'a>> + '_ {
         (0..self.count()).filter_map(|index| self.get(index))
     }
@@ -83,7 +83,7 @@ impl<'a> MapVal<'a> {
         }
     }
 
-    /// A member.
+    /// Returns a member.
     pub fn get(&self, key: &Val<'a>) -> Option<Val<'a>> {
         match (self, key) {
             (Self::Json(map, node), Val::Str(name)) => json_member(map, *node, name.as_str()),
@@ -155,12 +155,12 @@ pub enum Val<'a> {
 }
 
 impl<'a> Val<'a> {
-    /// A made text.
+    /// Returns a text made by an expression.
     pub fn text(text: impl Into<Rc<str>>) -> Self {
         Self::Str(Text::Made(text.into()))
     }
 
-    /// A made list.
+    /// Returns a list made by an expression.
     pub fn list(items: Vec<Val<'a>>) -> Self {
         Self::List(List::Made(Rc::new(items)))
     }

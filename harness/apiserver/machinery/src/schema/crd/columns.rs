@@ -21,7 +21,7 @@ const FORMATS: [&str; 8] = [
 /// One column, its path parsed.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// The heading.
+    /// The heading of the column.
     pub name: String,
     /// `integer`, `number`, `string`, `boolean` or `date`.
     pub kind: String,

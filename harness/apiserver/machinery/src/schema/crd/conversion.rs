@@ -1,4 +1,4 @@
-//! `spec.conversion`.
+//! Validation of `spec.conversion`.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `CustomResourceDefinition` itself.
+//! The kind `CustomResourceDefinition`.
 //!
 //! On a write: [`default`], then [`prepare_create`] or [`prepare_update`], then [`validate_create`] or
 //! [`validate_update`]. After a write: [`names_conditions`] decides the status. For serving: [`set_version`] between

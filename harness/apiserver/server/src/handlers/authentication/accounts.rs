@@ -216,7 +216,7 @@ fn meant(claims: &Value, asked: &[String]) -> Result<Vec<String>, String> {
 fn check_times(claims: &Value, now: Timestamp) -> Result<(), String> {
     let moment = |key: &str| Timestamp::from_second(claims.get(key)?.as_i64()?).ok();
     let since = |key: &str| moment(key).map(|moment| moment.duration_until(now));
-    let wrong = if since("exp").is_some_and(|since| since > LEEWAY) {
+    let problem = if since("exp").is_some_and(|since| since > LEEWAY) {
         "has expired"
     } else if since("nbf").is_some_and(|since| since < -LEEWAY) {
         "is not valid yet"
@@ -225,7 +225,7 @@ fn check_times(claims: &Value, now: Timestamp) -> Result<(), String> {
     } else {
         return Ok(());
     };
-    Err(format!("service account token {wrong}"))
+    Err(format!("service account token {problem}"))
 }
 
 /// Checks that a claim names this object, and not another one that has got its name.

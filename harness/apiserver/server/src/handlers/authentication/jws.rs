@@ -60,7 +60,7 @@ pub(crate) struct SigningKey {
 }
 
 impl SigningKey {
-    /// A new key.
+    /// Generates a new key.
     pub(super) fn generate() -> io::Result<Self> {
         let random = SystemRandom::new();
         let failed = |_| io::Error::other("cannot get random numbers from the operating system");
@@ -77,7 +77,8 @@ impl SigningKey {
         let [header, claims] = [&header, claims].map(|part| BASE64.encode(part.to_string()));
         let signed = format!("{header}.{claims}");
         let signature = self.pair.sign(&self.random, signed.as_bytes());
-        let signature = signature.map_err(|_| io::Error::other("cannot get random numbers from the operating system"))?;
+        let signature =
+            signature.map_err(|_| io::Error::other("cannot get random numbers from the operating system"))?;
         Ok(format!("{signed}.{}", BASE64.encode(signature)))
     }
 

@@ -22,7 +22,7 @@ const UNKNOWN: &str = "invalid bearer token";
 /// The group of all authenticated users.
 const AUTHENTICATED: &str = "system:authenticated";
 
-/// Somebody.
+/// An authenticated user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) name: String,
@@ -36,7 +36,7 @@ static ADMINISTRATOR: LazyLock<Arc<User>> =
     LazyLock::new(|| Arc::new(User::new("kubernetes-admin", &["system:masters", AUTHENTICATED])));
 
 impl User {
-    /// Somebody without uid.
+    /// Returns a user without uid.
     pub(crate) fn new(name: &str, groups: &[&str]) -> Self {
         Self {
             name: name.to_owned(),

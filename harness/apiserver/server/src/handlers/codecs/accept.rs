@@ -15,7 +15,7 @@ pub(crate) enum Format {
 /// The part of its objects that an answer shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
-    /// Everything.
+    /// The whole object.
     Whole,
     /// Rows of a table, in a version of `meta.k8s.io`.
     Table(MetaVersion),

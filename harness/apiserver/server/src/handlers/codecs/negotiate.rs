@@ -115,7 +115,7 @@ fn go_type(resource: &Resource, list: bool) -> String {
     format!("*{package}.{}", if list { &resource.list_kind } else { &resource.kind })
 }
 
-/// An object's metadata.
+/// Returns an object's metadata.
 pub(in crate::handlers) fn partial(object: &Value, version: MetaVersion) -> Value {
     let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
     json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": metadata})
@@ -210,7 +210,7 @@ const MOST_LETTERS: usize = 4 * 1024;
 const SHORTENED: usize = 256;
 
 /// Returns the warnings to send: no empty ones and no duplicates.
-fn told(warnings: &[String]) -> Vec<String> {
+fn warnings_to_send(warnings: &[String]) -> Vec<String> {
     let mut all: Vec<&String> = Vec::new();
     for warning in warnings {
         if !warning.is_empty() && !all.contains(&warning) {
@@ -236,7 +236,7 @@ fn told(warnings: &[String]) -> Vec<String> {
 
 /// Adds one `Warning` header for each warning, in the form that clients parse.
 pub(in crate::handlers) fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
-    for warning in told(warnings) {
+    for warning in warnings_to_send(warnings) {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = header::HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
             headers.append(header::WARNING, value);

@@ -1,4 +1,4 @@
-//! Create.
+//! The verb create.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Delete and deletecollection.
+//! The verbs delete and deletecollection.
 
 use std::sync::Arc;
 
@@ -293,8 +293,8 @@ fn finalizers(resource: &Resource, object: &Value, options: &DeleteOptions) -> V
     for wanted in wanted.into_iter().chain(definition) {
         // The first deletion adds the finalizer of a definition; a later one does not.
         let again = wanted == CLEANUP_FINALIZER && meta::deletion_timestamp(object).is_some();
-        let there = finalizers.iter().any(|each| each == wanted);
-        if !again && !there {
+        let present = finalizers.iter().any(|each| each == wanted);
+        if !again && !present {
             finalizers.push(wanted.to_owned());
         }
     }

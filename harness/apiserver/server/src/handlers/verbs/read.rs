@@ -1,4 +1,4 @@
-//! Get and list.
+//! The verbs get and list.
 
 use std::sync::Arc;
 

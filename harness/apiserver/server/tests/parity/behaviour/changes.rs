@@ -98,7 +98,7 @@ async fn a_change_is_refused(#[case] plural: &str, #[case] patch: Value, #[case]
     let message = message.replace("LABEL", LABEL).replace("SUBDOMAIN", SUBDOMAIN);
     let given = answer["message"].as_str().unwrap_or_default();
     assert_eq!(
-        (status, given.split_once(" is invalid: ").map(|(_, told)| told)),
+        (status, given.split_once(" is invalid: ").map(|(_, reason)| reason)),
         (422, Some(message.as_str())),
         "{answer}"
     );
@@ -139,8 +139,8 @@ async fn who_means_another_object_is_told_before_all_else() {
         let (status, answer) = client
             .send("PUT", &format!("{path}/x"), JSON, &json!({"metadata": metadata}))
             .await;
-        let told = answer["message"].as_str().unwrap_or_default();
-        assert!(status == 409 && told.contains("UID in precondition: u"), "{told}");
+        let message = answer["message"].as_str().unwrap_or_default();
+        assert!(status == 409 && message.contains("UID in precondition: u"), "{message}");
     }
 }
 

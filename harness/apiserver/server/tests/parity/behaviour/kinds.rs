@@ -1,4 +1,4 @@
-//! Single kinds.
+//! The behaviour of single kinds.
 
 use rstest::rstest;
 use serde_json::{Value, json};

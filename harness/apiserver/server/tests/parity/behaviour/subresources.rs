@@ -99,7 +99,7 @@ async fn a_scale_without_known_fields_is_refused_if_that_is_asked_for() {
 async fn a_binding_says_which_node_and_what_the_pod_is_to_carry() {
     let mut client = with_pod("p").await;
     let path = "/api/v1/namespaces/default/bindings";
-    for (binding, code, told) in [
+    for (binding, code, message) in [
         (json!({}), 500, "target.name: Required value"),
         (json!({"target": {"name": "n"}}), 400, "Name parameter required."),
         (
@@ -109,7 +109,7 @@ async fn a_binding_says_which_node_and_what_the_pod_is_to_carry() {
         ),
     ] {
         let (status, answer) = client.send("POST", path, JSON, &binding).await;
-        assert_eq!((status, &answer["message"]), (code, &json!(told)));
+        assert_eq!((status, &answer["message"]), (code, &json!(message)));
     }
     let metadata = json!({"name": "p", "annotations": {"z": "w"}, "labels": {"l": "m"}});
     let binding = json!({"metadata": metadata, "target": {"kind": "Node", "name": "n"}});

@@ -36,7 +36,7 @@ impl Binding {
     }
 }
 
-fn wrong(path: &str, recorded: &Value, replayed: &Value) -> Result<(), String> {
+fn difference(path: &str, recorded: &Value, replayed: &Value) -> Result<(), String> {
     let short = |value: &Value| -> String { value.to_string().chars().take(600).collect() };
     Err(format!("{path}: expected {}, got {}", short(recorded), short(replayed)))
 }
@@ -77,7 +77,7 @@ fn scalar(recorded: &Value, replayed: &Value, path: &str, binding: &mut Binding)
         (Value::Number(mine), Value::Number(theirs)) if mine.as_f64() == theirs.as_f64() => Ok(()),
         (Value::Null, Value::Null) => Ok(()),
         (Value::Bool(mine), Value::Bool(theirs)) if mine == theirs => Ok(()),
-        _ => wrong(path, recorded, replayed),
+        _ => difference(path, recorded, replayed),
     }
 }
 

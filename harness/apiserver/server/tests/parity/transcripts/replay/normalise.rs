@@ -78,7 +78,7 @@ impl Normaliser {
         }
     }
 
-    /// A body.
+    /// Normalises a body.
     pub fn body(&mut self, value: &Value) -> Value {
         self.learn(value);
         self.walk(value, "", false)
@@ -119,7 +119,7 @@ impl Normaliser {
         each.fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
     }
 
-    /// A text.
+    /// Normalises a text.
     pub fn text(&mut self, text: &str) -> String {
         let mut text = self.replaced(text);
         for (from, to) in self.names.iter().rev().chain(self.addresses.iter().rev()) {

@@ -136,8 +136,8 @@ impl State {
 
 /// Returns the review of the answer.
 fn response(rule: &Value, review: &Value) -> Value {
-    let wrong = rule["wrongUid"].as_bool() == Some(true);
-    let uid = if wrong {
+    let wrong_uid = rule["wrongUid"].as_bool() == Some(true);
+    let uid = if wrong_uid {
         json!("00000000-0000-0000-0000-00000000beef")
     } else {
         review["request"]["uid"].clone()
