@@ -1,4 +1,6 @@
 //! Runs on clusters of others that are killed: the next run removes what they have left, and runs.
+//!
+//! A binary of its own: other tests would change how long a run takes, from which the moments of kills are computed.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 

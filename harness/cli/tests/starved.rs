@@ -1,5 +1,7 @@
 //! Runs that lack something: a thread that a controller keeps for itself, or file descriptors. What comes of it is never
 //! a deviation.
+//!
+//! A binary of its own: a spinning controller takes a processor away from all tests of its process.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 

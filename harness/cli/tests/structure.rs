@@ -3,6 +3,8 @@
 //! A module depends on another if a path in its code leads there: by `use`, in an expression or type, or among the
 //! tokens of a macro. What `lib.rs` exports under a name of its own counts as the module that it comes from. Tests
 //! are left out.
+//!
+//! A binary of its own: it does not link the program, so it is built and run in seconds.
 
 #![expect(
     clippy::expect_used,

@@ -1,0 +1,415 @@
+//! The options of `baton run` and `baton report`, as people give them.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use baton::{files::Roots, implementation::Reference, load::Suite, output, run, settings::Settings};
+use baton_cluster::{
+    actions,
+    fleet::{Fleet, TimeMode, embedded::InProcess},
+    runner::{Running, Target, TargetError, Timeouts},
+};
+use baton_core::{
+    case::model::ControllerSetup,
+    event::{CaseOutcome, CaseResult, Event, Summary},
+    names::Feature,
+};
+use serde_json::json;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn baton(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_baton"))
+        .arg("--root")
+        .arg(root())
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that reads nothing may have ended already.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn told(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+fn assert_bad_input(arguments: &[&str], words: &str) {
+    let output = baton(arguments, "");
+    assert!(told(&output).contains(words), "{arguments:?}: {}", told(&output));
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    assert!(
+        !told(&output).contains("clusters against"),
+        "{arguments:?}: something has been booted"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_before_anything_boots() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().to_str().unwrap();
+    assert_bad_input(
+        &["run", "--report", &format!("yaml={here}/none/report.yaml")],
+        "there is no folder",
+    );
+    assert_bad_input(&["run", "--report", &format!("html={here}")], "it is a folder");
+    let twice = format!("yaml={here}/x");
+    assert_bad_input(
+        &["run", "--report", &twice, "--report", &twice],
+        "two reports would be written to",
+    );
+    assert_bad_input(&["run", "--report", "pdf=x"], "unknown format `pdf`");
+    assert_bad_input(
+        &["run", "--filter", "no-such-case"],
+        "no case matches --filter no-such-case",
+    );
+    assert_bad_input(&["run", "--filter", "no-such-case"], "there are ");
+    assert_bad_input(&["run", "--requirement", "REC-010"], "did you mean `REC-10`");
+    assert_bad_input(&["run", "--requirement", "REC-1"], "did you mean `REC-01`");
+    assert_bad_input(&["run", "--label", "tier=smoek"], "did you mean `tier=smoke`?");
+    assert_bad_input(&["explain", "REC-1"], "did you mean `REC-01`?");
+    assert_bad_input(
+        &["run", "--feature", "LabelInjections"],
+        "did you mean `LabelInjection`?",
+    );
+    assert_bad_input(&["run", "--shard", "3/2"], "such as 2/4");
+    assert_bad_input(&["run", "--jobs", "0"], "non-zero");
+    // Why is told once, and what would help with a target file.
+    assert_bad_input(
+        &["run", "--target", &format!("{here}/none.yaml")],
+        "none.yaml: No such file or directory (os error 2)\nhelp: fixtures/targets/ has examples",
+    );
+    assert_bad_input(&["run", "--timeout-factor", "0"], "above 0 and up to 10000");
+    assert_bad_input(
+        &["run", "--rerun-failed", "--timelines", here],
+        "has no record of an earlier run",
+    );
+}
+
+#[test]
+fn shards_are_merged_and_their_evidence_bears_them_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let timelines = path("timelines");
+    for shard in ["1/2", "2/2"] {
+        let report = format!("yaml={}", path(&shard.replace('/', "-")));
+        let arguments = [
+            "run",
+            "--filter",
+            "proposal/*",
+            "--shard",
+            shard,
+            "--timelines",
+            &timelines,
+            "--report",
+            &report,
+        ];
+        let output = baton(&arguments, "");
+        assert!(output.status.success(), "{}", told(&output));
+    }
+    let (one, two, merged) = (path("1-2"), path("2-2"), path("merged.yaml"));
+    let output = baton(&["report", "merge", &one, "-o", &merged], "");
+    assert!(told(&output).contains("shards are missing: 2/2"), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        baton(&["report", "merge", &one, &two, "-o", &merged], "")
+            .status
+            .success()
+    );
+
+    let verify = || baton(&["report", "verify", &merged, "--timelines", &timelines], "");
+    assert!(
+        told(&verify()).contains("confirmed: 3 of 3 cases"),
+        "{}",
+        told(&verify())
+    );
+    let evidence = Path::new(&timelines).join("flink-jobid-directly.jsonl");
+    fs::write(
+        &evidence,
+        fs::read_to_string(&evidence)
+            .unwrap()
+            .replace("NoExecute", "NoSchedule"),
+    )
+    .unwrap();
+    let refuted = verify();
+    assert!(told(&refuted).contains("flink-jobid-directly.jsonl is not the timeline that was reported"));
+    assert_eq!(refuted.status.code(), Some(1), "{}", told(&refuted));
+}
+
+/// A case that expects what no implementation does.
+fn failing_case(folder: &Path) -> String {
+    let good = fs::read_to_string(root().join("cases/proposal/flink-jobid-directly.yaml")).unwrap();
+    let bad = good
+        .replace("name: flink-jobid-directly", "name: expects-too-much")
+        .replace("exactly: [{name: \"${origin}\"}]", "exactly: [{name: nowhere}]");
+    assert_ne!(good, bad);
+    let file = folder.join("expects-too-much.yaml");
+    fs::write(&file, bad).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_failed_is_run_again_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let (case, here) = (failing_case(folder.path()), folder.path().to_str().unwrap());
+    let with = |more: &[&str]| {
+        let arguments = [&["run", "statefulset-directly", &case, "--timelines", here], more].concat();
+        baton(&arguments, "")
+    };
+    assert_eq!(with(&[]).status.code(), Some(1));
+    let again = with(&["--rerun-failed"]);
+    assert!(told(&again).contains("expects-too-much"), "{}", told(&again));
+    assert!(!told(&again).contains("statefulset-directly"), "{}", told(&again));
+}
+
+#[test]
+fn the_clusters_of_a_case_that_failed_are_kept_until_enter() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = failing_case(folder.path());
+    let here = folder.path().to_str().unwrap();
+    let output = baton(&["run", &case, "--pause-on-failure", "--timelines", here], "\n");
+    let text = told(&output);
+    assert!(
+        text.contains("expects-too-much failed; its clusters are still running"),
+        "{text}"
+    );
+    let kubeconfig = text
+        .lines()
+        .find_map(|line| line.strip_prefix("control "))
+        .map(str::trim);
+    assert!(!Path::new(kubeconfig.unwrap()).exists(), "the clusters are still there");
+    assert_eq!(output.status.code(), Some(1), "{text}");
+}
+
+/// The reference controller, which cannot be started the first few times.
+#[derive(Debug)]
+struct Unwilling(AtomicUsize);
+
+#[async_trait]
+impl Target for Unwilling {
+    fn name(&self) -> &'static str {
+        "an unwilling controller"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        let unwilling = self
+            .0
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if unwilling.is_ok() {
+            return Err(TargetError::Start("not now".to_owned()));
+        }
+        Reference.start(fleet, setup, log).await
+    }
+}
+
+fn run_with(times: usize, change: impl FnOnce(Settings) -> Settings) -> (Summary, Vec<CaseResult>) {
+    let names = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"].map(str::to_owned);
+    let roots = Roots::of(&root());
+    let suite = Suite::select(&roots, &names).unwrap();
+    let settings = change(Settings {
+        target: Arc::new(Unwilling(AtomicUsize::new(times))),
+        jobs: 1,
+        ..Settings::new(roots)
+    });
+    let mut results = Vec::new();
+    let summary = run::run(&suite.cases, &settings, |event| {
+        if let Event::CaseEnded(result) = event {
+            results.push((**result).clone());
+        }
+    });
+    (summary, results)
+}
+
+#[test]
+fn a_pass_on_a_later_try_stays_visible() {
+    let (summary, results) = run_with(2, |settings| Settings { retries: 2, ..settings });
+    assert_eq!((summary.conforming, summary.broken), (3, 0));
+    assert_eq!(results[0].failed_tries.len(), 2);
+    assert_eq!(results[1].failed_tries.len(), 0);
+    let table = output::results(results.iter());
+    assert!(table.contains("conforms on try 3"), "{table}");
+    let explained = output::explanation(&results[0], None).unwrap();
+    assert!(
+        explained.contains("try 1 failed: the controller under test cannot be started: not now"),
+        "{explained}"
+    );
+}
+
+#[test]
+fn without_retries_nothing_is_tried_again() {
+    let (summary, results) = run_with(1, |settings| settings);
+    assert_eq!((summary.conforming, summary.broken), (2, 1));
+    assert!(matches!(results[0].outcome, CaseOutcome::Broken { .. }));
+}
+
+#[test]
+fn after_a_failure_no_other_case_is_begun_if_asked_so() {
+    let (summary, results) = run_with(1, |settings| Settings {
+        fail_fast: true,
+        ..settings
+    });
+    assert_eq!((results.len(), summary.not_begun), (1, 2));
+}
+
+#[test]
+fn a_case_is_repeated_with_other_seeds() {
+    let folder = tempfile::tempdir().unwrap();
+    let (summary, results) = run_with(0, |settings| Settings {
+        repeat: 2,
+        seed: 7,
+        timelines: Some(folder.path().to_owned()),
+        ..settings
+    });
+    assert_eq!(summary.conforming, 6);
+    let seeds: BTreeSet<u64> = results.iter().map(|result| result.seed).collect();
+    assert_eq!(seeds, [7, 8].into());
+    assert!(folder.path().join("flink-jobid-directly.seed-8.jsonl").is_file());
+}
+
+/// The reference controller, beside which somebody leaves a binding behind that nobody removes.
+#[derive(Debug)]
+struct Untidy;
+
+#[async_trait]
+impl Target for Untidy {
+    fn name(&self) -> &'static str {
+        "an untidy controller"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        let binding = json!({
+            "apiVersion": "work.karmada.io/v1alpha2",
+            "kind": "ResourceBinding",
+            "metadata": {"name": "left", "namespace": "default", "finalizers": ["example.org/never"]},
+            "spec": {"resource": {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "left"}},
+        });
+        let control = fleet.control().client("untidy");
+        actions::create(&control, &binding, "default").await.unwrap();
+        Reference.start(fleet, setup, log).await
+    }
+}
+
+/// After a clean-up that has failed, later ones are given less time: they blame nobody then, and say why.
+#[test]
+fn a_clean_up_after_one_that_failed_is_hurried_and_says_so() {
+    let (summary, results) = run_with(0, |settings| Settings {
+        target: Arc::new(Untidy),
+        backend: Arc::new(InProcess {
+            time_mode: TimeMode::Real,
+            doors: false,
+        }),
+        timeouts: Timeouts {
+            clear: Duration::from_secs(3),
+            ..settings.timeouts
+        },
+        ..settings
+    });
+    assert_eq!((summary.showing_others, summary.inconclusive), (1, 2), "{summary:?}");
+    let told = results.iter().map(|result| {
+        let verdict = result.outcome.verdict().unwrap();
+        let finding = verdict.all_findings().chain(&verdict.inconclusive).next().unwrap();
+        let ids = finding.requirements.iter().map(ToString::to_string).collect::<Vec<_>>();
+        format!("{}: {}", ids.join(" "), finding.seen)
+    });
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
+    POL-14: still there, after 3 s
+    POL-14: still there, after 1 s; an earlier clean-up of this run had failed, so this one was given less time than is due
+    POL-14: still there, after 1 s; an earlier clean-up of this run had failed, so this one was given less time than is due
+    ");
+}
+
+/// A path that can match nothing is told by `lint`, with the place; the case is fine all the same.
+#[test]
+fn lint_warns_of_paths_that_no_status_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let changed = |file: &str, changes: &[(&str, &str)]| {
+        let mut text = fs::read_to_string(root().join("cases").join(file)).unwrap();
+        for (from, to) in changes {
+            assert!(text.contains(from), "{from}");
+            text = text.replace(from, to);
+        }
+        let path = folder.path().join(Path::new(file).file_name().unwrap());
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let lint = |file: &str| {
+        let output = baton(&["lint", file], "");
+        assert!(output.status.success(), "{}", told(&output));
+        told(&output)
+    };
+    // Of a kind that the case defines, and of a built-in one.
+    let flink = changed(
+        "recovery/consecutive-without-state.yaml",
+        &[("{ .jobStatus.jobID }", "{ .jobStatus.jobIdd }")],
+    );
+    let text = lint(&flink);
+    let message = "the path `{ .jobStatus.jobIdd }` matches nothing: the status of a FlinkDeployment has no";
+    assert!(text.contains(message) && text.contains("jobStatus.jobIdd"), "{text}");
+    assert!(text.contains("did you mean `jobID`?"), "{text}");
+    assert!(text.contains("consecutive-without-state.yaml:29:68"), "{text}");
+    assert!(text.contains("1 case without errors"), "{text}");
+    let deployment = changed("taints/tolerated-for-ever.yaml", &[("{ .replicas }", "{ .replcas }")]);
+    let text = lint(&deployment);
+    assert_eq!(
+        text.matches("the status of a Deployment has no `replcas`").count(),
+        1,
+        "{text}"
+    );
+    assert!(text.contains("did you mean `replicas`?"), "{text}");
+    let case = fs::read_to_string(&deployment).unwrap();
+    let place = case.lines().position(|line| line.contains("{ .replcas }")).unwrap() + 1;
+    assert!(text.contains(&format!("tolerated-for-ever.yaml:{place}:")), "{text}");
+    // One that misses on purpose, and all that there are.
+    assert_eq!(
+        lint(&changed("preservation/path-misses.yaml", &[])),
+        "4 cases without errors\n"
+    );
+    let output = baton(&["lint"], "");
+    assert!(output.status.success());
+    assert_eq!(output.stderr, b"", "{}", told(&output));
+    // Only `lint` tells it.
+    let plan = baton(&["plan", &flink], "");
+    assert!(
+        plan.status.success() && !told(&plan).contains("matches nothing"),
+        "{}",
+        told(&plan)
+    );
+}

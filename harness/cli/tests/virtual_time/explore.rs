@@ -1,0 +1,249 @@
+//! `baton explore`: finds a defect that shows only after a crash, writes it as a case that replays, and goes on where it was
+//! stopped.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use baton::{
+    explore::{self, Explored, Wanted, folder::Folder},
+    files::Roots,
+    implementation::Reference,
+    load::Suite,
+    run,
+    settings::Settings,
+};
+use baton_cluster::{
+    fleet::Fleet,
+    runner::{Running, Target, TargetError},
+};
+use baton_core::{
+    case::model::{ControllerSetup, MoveFault},
+    event::CaseOutcome,
+    names::Feature,
+};
+
+const CASE: &str = "deployment-directly";
+
+/// The reference controller, which forgets to inject state once it has been started again.
+#[derive(Debug, Default)]
+struct Forgetful {
+    /// Number of starts, by the log of the run.
+    starts: Mutex<BTreeMap<PathBuf, usize>>,
+}
+
+#[async_trait]
+impl Target for Forgetful {
+    fn name(&self) -> &'static str {
+        "forgetful"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        let is_first = {
+            let mut starts = self.starts.lock().unwrap();
+            let number = starts.entry(log.to_owned()).or_default();
+            *number += 1;
+            *number == 1
+        };
+        let mut setup = setup.clone();
+        setup
+            .feature_gates
+            .insert("StatefulFailoverInjection".to_owned(), is_first);
+        Reference.start(fleet, &setup, log).await
+    }
+}
+
+fn wanted(faults: &[MoveFault], plans: Option<usize>) -> Wanted {
+    Wanted {
+        plans,
+        budget: None,
+        depth: 1,
+        faults: faults.to_vec(),
+        shard: (1, 1),
+        jobs: NonZeroUsize::MIN,
+    }
+}
+
+fn with_target(target: Arc<dyn Target>) -> (Suite, Roots, Settings) {
+    let roots = Roots::of(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")));
+    let suite = Suite::load(&roots).unwrap();
+    let settings = Settings {
+        target,
+        ..Settings::new(roots.clone())
+    };
+    let settings = settings.asking(&suite.catalogue);
+    (suite, roots, settings)
+}
+
+fn explored(target: Arc<dyn Target>, wanted: &Wanted, folder: &Path) -> Explored {
+    let (suite, roots, settings) = with_target(target);
+    let chosen = suite.chosen(&roots, &[CASE.to_owned()]).unwrap();
+    let mut folder = Folder::new(folder.to_owned(), false);
+    explore::explore(&suite, &chosen.cases, &roots, &settings, wanted, &mut folder).unwrap()
+}
+
+/// Outcomes of the cases in a file.
+fn replayed(target: Arc<dyn Target>, file: &Path) -> Vec<CaseOutcome> {
+    let (_, roots, settings) = with_target(target);
+    let suite = Suite::load_files(&roots, &[file.to_owned()]).unwrap();
+    assert_eq!(suite.broken, [], "{}", file.display());
+    let run = |case| run::run_case(case, &settings, &|_| {}).outcome;
+    suite.cases.iter().map(run).collect()
+}
+
+#[test]
+fn a_defect_that_shows_only_after_a_crash_is_found_and_replays_as_a_case() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let explored = explored(
+        Arc::new(Forgetful::default()),
+        &wanted(&[MoveFault::CrashAfter], None),
+        &out,
+    );
+    assert!(explored.deviations > 0, "{explored:?}");
+    let files: Vec<PathBuf> = fs::read_dir(&out).unwrap().map(|it| it.unwrap().path()).collect();
+    let cases: Vec<&PathBuf> = files
+        .iter()
+        .filter(|it| it.extension().is_some_and(|it| it == "yaml"))
+        .collect();
+    assert!(!cases.is_empty(), "{files:?}");
+    let texts: Vec<String> = cases.iter().map(|it| fs::read_to_string(it).unwrap()).collect();
+    assert!(texts.iter().any(|it| it.contains("stateReachesCopy")), "{texts:?}");
+    for case in cases {
+        assert!(case.with_extension("jsonl").exists(), "{}", case.display());
+        let broken = replayed(Arc::new(Forgetful::default()), case);
+        assert!(
+            matches!(broken.as_slice(), [CaseOutcome::Deviates { .. }]),
+            "{broken:?}"
+        );
+        let right = replayed(Arc::new(Reference), case);
+        assert!(matches!(right.as_slice(), [CaseOutcome::Conforms(_)]), "{right:?}");
+    }
+}
+
+#[test]
+fn the_reference_controller_bears_each_fault_at_the_first_moments() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let explored = explored(Arc::new(Reference), &wanted(&MoveFault::ALL, Some(40)), &out);
+    assert_eq!((explored.deviations, explored.run), (0, 40), "{explored:?}");
+    assert_eq!(explored.plans.get("broken"), None, "{explored:?}");
+    assert!(explored.tried.len() >= 30, "{explored:?}");
+}
+
+fn baton(arguments: &[&str], out: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_baton"))
+        .args(arguments)
+        .arg(out)
+        .output()
+        .unwrap()
+}
+
+fn journal(folder: &Path) -> Vec<String> {
+    let text = fs::read_to_string(folder.join("journal.jsonl")).unwrap();
+    text.lines().map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn an_exploration_that_was_cut_short_goes_on_and_comes_to_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    let some = ["explore", CASE, "--moves", "rival,loseAnswer", "--jobs", "1"];
+    let with = |more: &[&'static str]| [some.as_slice(), more].concat();
+    assert_eq!(baton(&with(&["--plans", "8", "--out"]), &whole).status.code(), Some(0));
+    assert_eq!(baton(&with(&["--plans", "3", "--out"]), &parts).status.code(), Some(0));
+    // The process was killed in the middle of a line.
+    let path = parts.join("journal.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, &text[..text.len() - 20]).unwrap();
+    assert_eq!(
+        baton(&with(&["--plans", "6", "--resume"]), &parts).status.code(),
+        Some(0)
+    );
+    let (whole, parts) = (journal(&whole), journal(&parts));
+    let complete: Vec<&String> = parts.iter().filter(|line| line.ends_with('}')).collect();
+    assert_eq!(complete, whole.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_journal_of_another_exploration_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let first = baton(&["explore", CASE, "--plans", "1", "--out"], &out);
+    assert_eq!(first.status.code(), Some(0), "{first:?}");
+    let told = |output: Output| (output.status.code(), String::from_utf8(output.stderr).unwrap());
+    let (code, error) = told(baton(
+        &["explore", CASE, "--plans", "1", "--seed", "7", "--resume"],
+        &out,
+    ));
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("its seed differs"), "{error}");
+    let (code, error) = told(baton(&["explore", CASE, "--plans", "1", "--out"], &out));
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("--resume continues it"), "{error}");
+    let (code, error) = told(baton(&["explore", CASE, "--moves", "crash", "--out"], &out));
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("crashBefore"), "{error}");
+}
+
+#[test]
+fn shards_are_merged_into_one_journal_and_one_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = |name: &str| folder.path().join(name);
+    for (shard, name) in [("1/2", "one"), ("2/2", "other")] {
+        let arguments = ["explore", CASE, "--moves", "rival", "--shard", shard, "--out"];
+        assert_eq!(baton(&arguments, &part(name)).status.code(), Some(0));
+    }
+    let whole = baton(&["explore", CASE, "--moves", "rival", "--out"], &part("whole"));
+    assert_eq!(whole.status.code(), Some(0));
+    let paths = [part("one"), part("other")].map(|it| it.to_str().unwrap().to_owned());
+    let merged = baton(&["explore", "merge", &paths[0], &paths[1], "--out"], &part("merged"));
+    assert_eq!(merged.status.code(), Some(0), "{merged:?}");
+    // The same plans and coverage as one process, in another order.
+    let sorted = |name: &str| journal(&part(name)).into_iter().collect::<BTreeSet<_>>();
+    assert_eq!(sorted("merged"), sorted("whole"));
+    let coverage = |output: &Output| {
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        text.lines().find(|it| it.starts_with("coverage")).unwrap().to_owned()
+    };
+    assert_eq!(coverage(&merged), coverage(&whole));
+    let page = fs::read_to_string(part("merged").join("explored.html")).unwrap();
+    assert_eq!(page, fs::read_to_string(part("whole").join("explored.html")).unwrap());
+    assert!(page.contains(">rival<"), "{page}");
+    assert!(page.contains("✓"), "{page}");
+
+    let arguments = [
+        "explore", CASE, "--moves", "rival", "--plans", "1", "--seed", "7", "--out",
+    ];
+    assert_eq!(baton(&arguments, &part("seven")).status.code(), Some(0));
+    let seven = part("seven").to_str().unwrap().to_owned();
+    let refused = baton(&["explore", "merge", &paths[0], &seven, "--out"], &part("never"));
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    assert!(error.contains("its seed differs"), "{error}");
+    assert!(!part("never").exists());
+}
+
+#[test]
+fn a_case_that_cannot_be_explored_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = baton(&["explore", "unknown-is-refused", "--out"], &folder.path().join("out"));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("it starts the controller with other options"), "{error}");
+}

@@ -1,0 +1,69 @@
+//! What an implementation does not declare is held against it neither by cases nor by invariants.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use baton::{files::Roots, implementation::Reference, load::Suite, run, settings::Settings};
+use baton_cluster::{
+    fleet::Fleet,
+    runner::{Running, Target, TargetError},
+};
+use baton_core::{case::model::ControllerSetup, event::CaseOutcome, names::Feature};
+
+/// The reference controller, evicting a hundred workloads a second.
+#[derive(Debug)]
+struct Hasty {
+    features: BTreeSet<Feature>,
+}
+
+#[async_trait]
+impl Target for Hasty {
+    fn name(&self) -> &'static str {
+        "a hasty controller"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        self.features.clone()
+    }
+
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        let mut setup = setup.clone();
+        setup
+            .options
+            .insert("resource-eviction-rate".to_owned(), "100".to_owned());
+        Reference.start(fleet, &setup, log).await
+    }
+}
+
+/// The requirements that are broken where workloads wait for their turn to leave a cluster. The case needs the queue, and
+/// no rate.
+fn broken(features: BTreeSet<Feature>) -> Vec<String> {
+    let roots = Roots::of(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let suite = Suite::select(&roots, &["queue-loses-its-claim".to_owned()]).unwrap();
+    let settings = Settings {
+        target: Arc::new(Hasty { features }),
+        ..Settings::new(roots)
+    };
+    let result = run::run_case(&suite.cases[0], &settings.asking(&suite.catalogue), &|_| {});
+    match &result.outcome {
+        CaseOutcome::Deviates { verdict, .. } => verdict.broken().iter().map(ToString::to_string).collect(),
+        other => vec![format!("{other:?}")],
+    }
+}
+
+#[test]
+fn a_rate_that_is_not_declared_is_not_broken() {
+    let declared = Reference.features();
+    assert_eq!(broken(declared.clone()), ["EVQ-05", "RAT-01"]);
+    let without = declared.into_iter().filter(|it| it.as_str() != "EvictionRate");
+    assert_eq!(broken(without.collect()), ["EVQ-05"]);
+}
