@@ -1,7 +1,7 @@
 //! Certificates that are over: what is told of them, and how the program ends. The servers are nothing but the side of a
 //! TLS connection on which certificates are shown and looked at.
 
-use std::{fs, process::Command, sync::Arc};
+use std::{fs, sync::Arc};
 
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::{
@@ -12,6 +12,8 @@ use rustls::{
 use serde_json::json;
 use tokio::{net::TcpListener, runtime::Runtime};
 use tokio_rustls::TlsAcceptor;
+
+use crate::common::baton;
 
 /// Who signs, and the certificate by which its signatures are known.
 struct Authority {
@@ -106,9 +108,7 @@ fn run(server_until: i32, client_until: i32, trusted: Option<&Authority>) -> (Op
         }}],
         "contexts": [context("control"), context("member")],
     });
-    let output = Command::new(env!("CARGO_BIN_EXE_baton"))
-        .args(["--root", concat!(env!("CARGO_MANIFEST_DIR"), "/../.."), "run"])
-        .args(["deployment-directly", "--backend", "kubeconfig", "--kubeconfig"])
+    let output = baton(&["run", "deployment-directly", "--backend", "kubeconfig", "--kubeconfig"])
         .arg(file("kubeconfig", &kubeconfig.to_string()))
         .args([
             "--yes-these-are-test-clusters",

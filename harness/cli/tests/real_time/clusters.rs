@@ -4,11 +4,10 @@ use std::{
     collections::BTreeSet,
     fs,
     net::{IpAddr, Ipv4Addr},
-    path::Path,
     sync::Arc,
 };
 
-use baton::{files::Roots, load::Suite, output, run, settings::Settings};
+use baton::{load::Suite, output, run, settings::Settings};
 use baton_cluster::{
     error_chain::error_chain,
     fleet::{
@@ -34,6 +33,8 @@ use kube::{
 };
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+
+use crate::common::roots;
 
 /// Clusters of which nothing is known but kubeconfigs.
 struct Started {
@@ -112,13 +113,13 @@ const OPTIONS: Options = Options {
 };
 
 fn case(name: &str) -> Case {
-    let roots = Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let roots = roots();
     Suite::select(&roots, &[name.to_owned()]).unwrap().cases.remove(0)
 }
 
 /// The cases of a file, with other times in it: what they wait for to show that nothing happens is real time here.
 fn hastened(file: &str, times: &[(&str, &str)]) -> Vec<Case> {
-    let roots = Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let roots = roots();
     let mut text = fs::read_to_string(roots.path("cases").join(file)).unwrap();
     for (long, short) in times {
         assert!(text.contains(long), "{file} has no {long}");
@@ -133,7 +134,7 @@ fn hastened(file: &str, times: &[(&str, &str)]) -> Vec<Case> {
 }
 
 fn settings(backend: Arc<dyn Backend>) -> Settings {
-    let roots = Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let roots = roots();
     Settings {
         backend,
         ..Settings::new(roots)

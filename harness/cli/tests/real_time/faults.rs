@@ -32,6 +32,8 @@ use kube::{
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use crate::common::{baton, printed};
+
 const NAMES: [&str; 3] = ["control", "member1", "member2"];
 
 /// What is wrong with a cluster.
@@ -95,8 +97,7 @@ impl Clusters {
     }
 
     fn command(&self, case: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-        command.args(["--root", concat!(env!("CARGO_MANIFEST_DIR"), "/../.."), "run", case]);
+        let mut command = baton(&["run", case]);
         command.args([
             "--backend",
             "kubeconfig",
@@ -112,7 +113,7 @@ impl Clusters {
     }
 
     fn run(&self) -> Ran {
-        Ran::of(self.command("deployment-directly").output().unwrap())
+        Ran::of(&self.command("deployment-directly").output().unwrap())
     }
 
     /// The names of all namespaces and definitions, by cluster, seen from inside.
@@ -183,11 +184,10 @@ struct Ran {
 }
 
 impl Ran {
-    fn of(output: Output) -> Self {
-        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    fn of(output: &Output) -> Self {
         Self {
             code: output.status.code(),
-            said: said.concat(),
+            said: printed(output),
         }
     }
 
@@ -201,7 +201,7 @@ impl Ran {
 fn a_context_that_is_not_there_is_told_with_the_nearest() {
     let clusters = Clusters::with_fault("none", &Fault::default());
     let mut command = clusters.command("deployment-directly");
-    let ran = Ran::of(command.args(["--member", "memer2"]).output().unwrap());
+    let ran = Ran::of(&command.args(["--member", "memer2"]).output().unwrap());
     ran.expect(2, "has no context memer2");
     ran.expect(2, "did you mean");
 }
@@ -288,7 +288,7 @@ fn a_member_that_goes_while_a_case_runs_breaks_the_run_and_says_nothing_of_the_t
     let clusters = Clusters::with_fault("member1", &fault);
     let before = clusters.there();
     let mut command = clusters.command("deployment-directly");
-    let ran = Ran::of(command.args(["--timeout-factor", "0.05"]).output().unwrap());
+    let ran = Ran::of(&command.args(["--timeout-factor", "0.05"]).output().unwrap());
     ran.expect(3, "clusters were lost during the run: member1 cannot be reached at");
     let after = clusters.there();
     assert_eq!(after[0], before[0], "{}", ran.said);
@@ -305,7 +305,7 @@ fn after_an_interrupt_all_is_removed() {
     // Once there is a workload, there is something to be removed everywhere.
     clusters.runtime.block_on(until_a_deployment(&clusters.servers[1]));
     interrupt(&child);
-    let ran = Ran::of(child.wait_with_output().unwrap());
+    let ran = Ran::of(&child.wait_with_output().unwrap());
     ran.expect(130, "interrupted; cleaning up");
     assert_eq!(clusters.there(), before);
 }

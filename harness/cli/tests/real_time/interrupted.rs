@@ -8,15 +8,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn baton() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-    command.arg("--root").arg(root());
-    command
-}
+use crate::common::baton;
 
 /// A run of the suite whose third case has ended, with others still to come, and what it tells from then on. Its temporary
 /// folders are below `tmp`.
@@ -25,8 +17,7 @@ fn begun(folder: &Path) -> (Child, Lines<BufReader<File>>) {
     fs::create_dir(path("tmp")).unwrap();
     let made = Command::new("mkfifo").arg(path("events")).status().unwrap();
     assert!(made.success());
-    let run = baton()
-        .args(["run", "--jobs", "1", "--timelines", &path("timelines")])
+    let run = baton(&["run", "--jobs", "1", "--timelines", &path("timelines")])
         .args(["--report", &format!("yaml={}", path("report.yaml"))])
         .args(["--report", &format!("jsonl={}", path("events"))])
         .env("TMPDIR", path("tmp"))
@@ -70,8 +61,7 @@ fn whichever_signal_ends_a_run_its_report_verifies_and_no_folder_stays() {
         assert!(said.contains("interrupted"), "{signal}: {said}");
         let left = inside(&folder.path().join("tmp"));
         assert!(left.is_empty(), "{signal}: {left:?}");
-        let verified = baton()
-            .args(["report", "verify", &path("report.yaml")])
+        let verified = baton(&["report", "verify", &path("report.yaml")])
             .args(["--timelines", &path("timelines")])
             .output()
             .unwrap();
@@ -105,9 +95,8 @@ fn what_a_killed_run_leaves_is_its_owners_alone_and_the_next_run_removes_it() {
     )
     .unwrap();
     let run = |arguments: &[&str]| {
-        let mut run = baton();
-        run.args(["run", "deployment-directly", "--timelines"])
-            .arg(path("timelines"))
+        let mut run = baton(&["run", "deployment-directly", "--timelines"]);
+        run.arg(path("timelines"))
             .args(arguments)
             .env("TMPDIR", path("tmp"))
             .stdout(Stdio::null())

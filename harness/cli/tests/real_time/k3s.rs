@@ -1,16 +1,14 @@
 //! The backend `k3s` against a container engine that is made up: its API is answered here.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    process::{Command, Output},
-};
+use std::{collections::BTreeMap, process::Output};
 
 use serde_json::{Value, json};
 use wiremock::{
     Mock, MockServer, Request, Respond, ResponseTemplate,
     matchers::{method, path_regex},
 };
+
+use crate::common;
 
 const IMAGE: &str = "rancher/k3s:v1.34.1-k3s1";
 
@@ -106,12 +104,7 @@ impl Engine {
 }
 
 async fn baton(host: &str, arguments: &[&str]) -> (Option<i32>, String) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-    command
-        .arg("--root")
-        .arg(root)
-        .args(["run", "--backend", "k3s", "flink-jobid-directly"]);
+    let mut command = common::baton(&["run", "--backend", "k3s", "flink-jobid-directly"]);
     command.args(arguments).env("DOCKER_HOST", host);
     let output: Output = tokio::task::spawn_blocking(move || command.output().unwrap())
         .await

@@ -10,6 +10,8 @@
     reason = "a failed unwrap or a panic fails the test"
 )]
 
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../../../core/tests/common/spoiled.rs"]
 mod spoiled;
 

@@ -4,8 +4,8 @@ use std::{
     collections::BTreeSet,
     fs,
     io::Write as _,
-    path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    path::Path,
+    process::{Output, Stdio},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -14,7 +14,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use baton::{files::Roots, implementation::Reference, load::Suite, output, run, settings::Settings};
+use baton::{implementation::Reference, load::Suite, output, run, settings::Settings};
 use baton_cluster::{
     actions,
     fleet::{Fleet, TimeMode, embedded::InProcess},
@@ -27,15 +27,10 @@ use baton_core::{
 };
 use serde_json::json;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::common::{self, printed, root, roots};
 
 fn baton(arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_baton"))
-        .arg("--root")
-        .arg(root())
-        .args(arguments)
+    let mut child = common::baton(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -46,20 +41,12 @@ fn baton(arguments: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-fn told(output: &Output) -> String {
-    format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    )
-}
-
 fn assert_bad_input(arguments: &[&str], words: &str) {
     let output = baton(arguments, "");
-    assert!(told(&output).contains(words), "{arguments:?}: {}", told(&output));
+    assert!(printed(&output).contains(words), "{arguments:?}: {}", printed(&output));
     assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     assert!(
-        !told(&output).contains("clusters against"),
+        !printed(&output).contains("clusters against"),
         "{arguments:?}: something has been booted"
     );
 }
@@ -125,11 +112,15 @@ fn shards_are_merged_and_their_evidence_bears_them_out() {
             &report,
         ];
         let output = baton(&arguments, "");
-        assert!(output.status.success(), "{}", told(&output));
+        assert!(output.status.success(), "{}", printed(&output));
     }
     let (one, two, merged) = (path("1-2"), path("2-2"), path("merged.yaml"));
     let output = baton(&["report", "merge", &one, "-o", &merged], "");
-    assert!(told(&output).contains("shards are missing: 2/2"), "{}", told(&output));
+    assert!(
+        printed(&output).contains("shards are missing: 2/2"),
+        "{}",
+        printed(&output)
+    );
     assert_eq!(output.status.code(), Some(2));
     assert!(
         baton(&["report", "merge", &one, &two, "-o", &merged], "")
@@ -139,9 +130,9 @@ fn shards_are_merged_and_their_evidence_bears_them_out() {
 
     let verify = || baton(&["report", "verify", &merged, "--timelines", &timelines], "");
     assert!(
-        told(&verify()).contains("confirmed: 3 of 3 cases"),
+        printed(&verify()).contains("confirmed: 3 of 3 cases"),
         "{}",
-        told(&verify())
+        printed(&verify())
     );
     let evidence = Path::new(&timelines).join("flink-jobid-directly.jsonl");
     fs::write(
@@ -152,8 +143,8 @@ fn shards_are_merged_and_their_evidence_bears_them_out() {
     )
     .unwrap();
     let refuted = verify();
-    assert!(told(&refuted).contains("flink-jobid-directly.jsonl is not the timeline that was reported"));
-    assert_eq!(refuted.status.code(), Some(1), "{}", told(&refuted));
+    assert!(printed(&refuted).contains("flink-jobid-directly.jsonl is not the timeline that was reported"));
+    assert_eq!(refuted.status.code(), Some(1), "{}", printed(&refuted));
 }
 
 /// A case that expects what no implementation does.
@@ -178,8 +169,8 @@ fn what_failed_is_run_again_and_nothing_else() {
     };
     assert_eq!(with(&[]).status.code(), Some(1));
     let again = with(&["--rerun-failed"]);
-    assert!(told(&again).contains("expects-too-much"), "{}", told(&again));
-    assert!(!told(&again).contains("statefulset-directly"), "{}", told(&again));
+    assert!(printed(&again).contains("expects-too-much"), "{}", printed(&again));
+    assert!(!printed(&again).contains("statefulset-directly"), "{}", printed(&again));
 }
 
 #[test]
@@ -188,7 +179,7 @@ fn the_clusters_of_a_case_that_failed_are_kept_until_enter() {
     let case = failing_case(folder.path());
     let here = folder.path().to_str().unwrap();
     let output = baton(&["run", &case, "--pause-on-failure", "--timelines", here], "\n");
-    let text = told(&output);
+    let text = printed(&output);
     assert!(
         text.contains("expects-too-much failed; its clusters are still running"),
         "{text}"
@@ -233,7 +224,7 @@ impl Target for Unwilling {
 
 fn run_with(times: usize, change: impl FnOnce(Settings) -> Settings) -> (Summary, Vec<CaseResult>) {
     let names = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"].map(str::to_owned);
-    let roots = Roots::of(&root());
+    let roots = roots();
     let suite = Suite::select(&roots, &names).unwrap();
     let settings = change(Settings {
         target: Arc::new(Unwilling(AtomicUsize::new(times))),
@@ -372,8 +363,8 @@ fn lint_warns_of_paths_that_no_status_has() {
     };
     let lint = |file: &str| {
         let output = baton(&["lint", file], "");
-        assert!(output.status.success(), "{}", told(&output));
-        told(&output)
+        assert!(output.status.success(), "{}", printed(&output));
+        printed(&output)
     };
     // Of a kind that the case defines, and of a built-in one.
     let flink = changed(
@@ -404,12 +395,12 @@ fn lint_warns_of_paths_that_no_status_has() {
     );
     let output = baton(&["lint"], "");
     assert!(output.status.success());
-    assert_eq!(output.stderr, b"", "{}", told(&output));
+    assert_eq!(output.stderr, b"", "{}", printed(&output));
     // Only `lint` tells it.
     let plan = baton(&["plan", &flink], "");
     assert!(
-        plan.status.success() && !told(&plan).contains("matches nothing"),
+        plan.status.success() && !printed(&plan).contains("matches nothing"),
         "{}",
-        told(&plan)
+        printed(&plan)
     );
 }

@@ -1,17 +1,9 @@
 //! The preflight: what is switched off is told from what is broken, before a suite is run in vain.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use baton::{
-    files::Roots,
     implementation::Reference,
     load::{self, Suite},
     preflight::{Preflight, PreflightError, PreflightOutcome},
@@ -34,9 +26,7 @@ use baton_core::{
 };
 use serde_json::json;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::common::{baton, printed, root, roots};
 
 /// The reference controller, with gates that nobody can change: as somebody has installed it.
 #[derive(Debug)]
@@ -185,7 +175,7 @@ impl Target for Tainted {
 }
 
 fn spec(file: &str) -> TargetSpec {
-    let roots = Roots::of(&root());
+    let roots = roots();
     let suite = Suite::load(&roots).unwrap();
     load::target(&roots, &root().join("fixtures/targets").join(file), &suite).unwrap()
 }
@@ -197,12 +187,12 @@ fn preflight(spec: &TargetSpec, gates: &'static [&'static str]) -> Result<Prefli
 
 fn preflight_of(spec: &TargetSpec, target: Arc<dyn Target>) -> Result<PreflightOutcome, PreflightError> {
     let folder = tempfile::tempdir().unwrap();
-    let suite = Suite::load(&Roots::of(&root())).unwrap();
+    let suite = Suite::load(&roots()).unwrap();
     let preflight = Preflight::of(spec, &suite.catalogue).unwrap().unwrap();
     let settings = Settings {
         target,
         timelines: Some(folder.path().to_owned()),
-        ..Settings::new(Roots::of(&root()))
+        ..Settings::new(roots())
     };
     let outcome = preflight.run(&settings);
     let looked_at = !matches!(outcome, Ok(_) | Err(PreflightError::NotRun(_)));
@@ -326,7 +316,7 @@ fn what_is_not_declared_or_known_not_to_work_is_not_asked_for() {
         run: Launch::Reference,
         ..spec("reference.yaml")
     };
-    let suite = Suite::load(&Roots::of(&root())).unwrap();
+    let suite = Suite::load(&roots()).unwrap();
     assert!(Preflight::of(&built_in, &suite.catalogue).unwrap().is_none());
 }
 
@@ -341,15 +331,13 @@ fn without_a_failover_nothing_else_is_run() {
     let file = folder.path().join("target.yaml");
     fs::write(&file, text).unwrap();
     let run = |more: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_baton"))
-            .args(["--root", root().to_str().unwrap(), "run", "deployment-directly"])
+        let output = baton(&["run", "deployment-directly"])
             .args(["--timelines", folder.path().to_str().unwrap()])
             .args(["--target", file.to_str().unwrap()])
             .args(more)
             .output()
             .unwrap();
-        let told = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-        (told.concat(), output.status.code())
+        (printed(&output), output.status.code())
     };
     let (told, code) = run(&[]);
     assert_eq!(code, Some(3), "{told}");

@@ -4,7 +4,6 @@ use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use baton::{
-    files::Roots,
     implementation::{Described, Reference, TargetFileError},
     load::{self, Suite},
     run,
@@ -22,9 +21,7 @@ use baton_core::{
 use rstest::rstest;
 use tokio::time::Instant;
 
-fn roots() -> Roots {
-    Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-}
+use crate::common::roots;
 
 /// A target file with this below `spec`, read.
 fn described(folder: &Path, rest: &str) -> Result<Described, TargetFileError> {

@@ -10,7 +10,6 @@ use std::{
 
 use async_trait::async_trait;
 use baton::{
-    files::Roots,
     implementation::Reference,
     load::Suite,
     report::{Format, ReportFile, Reports, page},
@@ -33,15 +32,11 @@ use baton_core::{
 };
 use tempfile::TempDir;
 
-use crate::spoiled;
+use crate::{common::roots, spoiled};
 
 /// Scripts, and a word that fits into no narrow window.
 const HOSTILE: &str = "</script><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\"> \
     ResourceBindingClusterFailoverControllerOfAnotherImplementation";
-
-fn roots() -> Roots {
-    Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-}
 
 /// Runs cases and writes all reports into a folder; timelines too.
 fn run_into(folder: &Path, suite: &Suite, settings: Settings) -> Vec<PathBuf> {

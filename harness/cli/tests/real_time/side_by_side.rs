@@ -6,12 +6,12 @@ use std::{
     fs::{self, File},
     io::{BufRead as _, BufReader},
     net::Ipv4Addr,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
     sync::Arc,
 };
 
-use baton::{files::Roots, implementation::Described, load, load::Suite, run, settings::Settings};
+use baton::{implementation::Described, load, load::Suite, run, settings::Settings};
 use baton_cluster::fleet::{
     Backend as _, Fleet, Request, TargetLocation,
     embedded::{Embedded, Options as Boot, Time},
@@ -38,9 +38,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-fn roots() -> Roots {
-    Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-}
+use crate::common::{baton, printed, roots};
 
 /// A control plane with the failover API, and the reference controller at work on it.
 struct Plane {
@@ -345,9 +343,8 @@ fn what_speaks_of_another_case_s_member_is_noted() {
     });
 }
 
-fn baton(plane: &Plane, names: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-    command.arg("--root").arg(roots().folder()).arg("run").args(names);
+fn run_on(plane: &Plane, names: &[&str]) -> Command {
+    let mut command = baton(&[&["run"], names].concat());
     command.args(["--backend", "kubeconfig", "--control", "control", "--kubeconfig"]);
     command.arg(plane.kubeconfig());
     command.arg("--target").arg(plane.folder.path().join("target.yaml"));
@@ -363,7 +360,7 @@ fn what_a_killed_run_has_left_of_several_cases_is_removed_by_the_next() {
     let events = plane.folder.path().join("events");
     assert!(Command::new("mkfifo").arg(&events).status().unwrap().success());
     let report = format!("jsonl={}", events.display());
-    let mut killed = baton(&plane, &TOGETHER)
+    let mut killed = run_on(&plane, &TOGETHER)
         .args(["--report", &report])
         .stdout(Stdio::null())
         .spawn()
@@ -400,8 +397,8 @@ fn what_a_killed_run_has_left_of_several_cases_is_removed_by_the_next() {
         .runtime
         .block_on(policies().create(&PostParams::default(), &policy));
     created.unwrap();
-    let next = baton(&plane, &TOGETHER).output().unwrap();
-    let told = String::from_utf8_lossy(&next.stdout).into_owned() + &String::from_utf8_lossy(&next.stderr);
+    let next = run_on(&plane, &TOGETHER).output().unwrap();
+    let told = printed(&next);
     assert_eq!(next.status.code(), Some(0), "{told}");
     assert!(told.contains("removed what a killed run had left"), "{told}");
     assert!(

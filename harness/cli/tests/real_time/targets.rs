@@ -1,10 +1,9 @@
 //! Targets that are programs of their own, on embedded clusters with doors, in real time.
 
-use std::{collections::BTreeSet, fs, path::Path, process::Command, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use baton::{
-    files::Roots,
     implementation::{Described, Reference, TargetFileError},
     load::{self, Suite},
     run,
@@ -22,9 +21,7 @@ use baton_core::{
 };
 use tokio::time::Instant;
 
-fn roots() -> Roots {
-    Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-}
+use crate::common::{baton, roots};
 
 /// The target of `fixtures/targets/reference.yaml`, with a shell script in the place of its command.
 fn script(folder: &Path, text: &str) -> TargetSpec {
@@ -171,10 +168,7 @@ fn an_entry_of_the_baseline_that_no_case_shows_any_more_is_an_error() {
     );
     fs::write(&target, format!("{head}{baseline}")).unwrap();
     let line = head.lines().count() + 2;
-    let ran = Command::new(env!("CARGO_BIN_EXE_baton"))
-        .arg("--root")
-        .arg(roots().folder())
-        .args(["run", "--target"])
+    let ran = baton(&["run", "--target"])
         .arg(&target)
         .args(["deployment-directly", "longest-label-value"])
         .output()

@@ -1,20 +1,14 @@
 //! What reaches the terminal, and how commands end that judged nothing.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Output},
+use std::{fs, process::Output};
+
+use crate::{
+    common::{self, root},
+    spoiled,
 };
 
-use crate::spoiled;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 fn baton(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-    command.arg("--root").arg(root()).args(arguments).output().unwrap()
+    common::baton(arguments).output().unwrap()
 }
 
 /// Both outputs. Fails if a terminal would obey anything in them.

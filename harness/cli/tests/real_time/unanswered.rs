@@ -1,9 +1,16 @@
 //! What a target file promises and the target does not keep: metrics that nobody serves, commands that are missing or do
 //! not end. Nothing can be said of such a case: it is broken, with its name and its step, and no deviation.
 
-use std::{fs, net::TcpListener, path::Path, process::Command};
+use std::{
+    fs,
+    net::{Ipv4Addr, TcpListener},
+    process::Command,
+};
 
 use rstest::rstest;
+use tokio::net::TcpSocket;
+
+use crate::common::{baton_in, printed, root};
 
 const CASE: &str = "\
 apiVersion: baton.dev/v1alpha1
@@ -25,7 +32,7 @@ spec:
 
 /// The minimal implementation of the contract, with something else below `spec`.
 fn target(rest: &str) -> String {
-    let implementation = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/targets/minimal/minimal.py");
+    let implementation = root().join("fixtures/targets/minimal/minimal.py");
     format!(
         "apiVersion: baton.dev/v1alpha1
 kind: Target
@@ -51,14 +58,9 @@ fn run(case: &str, rest: &str) -> Option<(Option<i32>, String)> {
     fs::create_dir_all(folder.path().join("cases")).unwrap();
     fs::write(folder.path().join("cases/mine.yaml"), CASE).unwrap();
     fs::write(folder.path().join("target.yaml"), target(rest)).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_baton"))
-        .args(["run", case, "--target", "target.yaml", "--no-preflight"])
-        .current_dir(folder.path())
-        .env("XDG_STATE_HOME", folder.path().join("state"))
-        .output()
-        .unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    Some((output.status.code(), String::from_utf8_lossy(&text).into_owned()))
+    let arguments = ["run", case, "--target", "target.yaml", "--no-preflight"];
+    let output = baton_in(folder.path(), &arguments).output().unwrap();
+    Some((output.status.code(), printed(&output)))
 }
 
 /// What is said of the case alone, without its timeline.
@@ -105,10 +107,12 @@ fn a_command_that_cannot_be_run_to_its_end_is_no_deviation(
 
 #[test]
 fn metrics_that_are_not_there_are_no_deviation() {
-    let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
-    let nobody = port(&TcpListener::bind("127.0.0.1:0").unwrap());
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    for (name, port) in [("nobody", nobody), ("silent", port(&silent))] {
+    // Bound, so that no other test gets the port, but not listening: connections are refused.
+    let nobody = TcpSocket::new_v4().unwrap();
+    nobody.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    for (name, address) in [("nobody", nobody.local_addr()), ("silent", silent.local_addr())] {
+        let port = address.unwrap().port();
         let rest = format!("  metrics: {{url: 'http://127.0.0.1:{port}/metrics'}}\n");
         check(&format!("metrics_{name}"), "mine-metrics", &rest, 3);
     }

@@ -1,19 +1,13 @@
 //! The program alone: no repository around it, at most a few files of one's own.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
+
+use crate::common::{baton_in, outcome};
 
 /// Its exit code, standard output and standard error, run in a folder.
 fn baton(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-    let output = command
-        .args(arguments)
-        .current_dir(folder)
-        .env("XDG_STATE_HOME", folder.join("state"))
-        .env_remove("KARMADA_PROGRAMS")
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    let output = baton_in(folder, arguments).env_remove("KARMADA_PROGRAMS").output();
+    outcome(&output.unwrap())
 }
 
 #[test]

@@ -2,20 +2,16 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
 };
 
-fn root() -> PathBuf {
-    fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap()
-}
+use crate::common::{outcome, program, root};
 
 /// Its exit code, standard output and standard error.
 fn baton(root: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-    let output = command.arg("--root").arg(root).args(arguments).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    let output = program().arg("--root").arg(root).args(arguments).output();
+    outcome(&output.unwrap())
 }
 
 #[test]
@@ -114,7 +110,7 @@ fn a_new_case_overwrites_nothing_and_has_a_name_of_its_own() {
 #[test]
 fn who_stops_reading_gets_no_panic() {
     for arguments in [&["list"][..], &["list", "--requirements"], &["completions", "bash"]] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_baton"))
+        let mut child = program()
             .args(arguments)
             .current_dir(root())
             .stdout(Stdio::piped())
@@ -171,7 +167,7 @@ fn other_shells_ask_for_the_names_of_cases_too() {
 
 #[test]
 fn logs_and_tables_have_no_colours_in_pipes() {
-    let output = Command::new(env!("CARGO_BIN_EXE_baton"))
+    let output = program()
         .args(["run", "deployment-directly"])
         .current_dir(root())
         .env("BATON_LOG", "debug")

@@ -1,14 +1,12 @@
 //! What `fixtures/deploy` and the workflows tell machines to call must be there.
 
-use std::{fs, path::PathBuf};
+use std::fs;
 
 use baton::args::Cli;
 use baton_core::yaml::plain;
 use rstest::rstest;
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::common::root;
 
 /// The command lines of `baton` in a file: what follows `before` up to the end of the line or of the folded block.
 fn command_lines(text: &str, before: &str) -> Vec<String> {

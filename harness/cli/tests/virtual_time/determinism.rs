@@ -11,13 +11,11 @@ use std::{
     time::Instant,
 };
 
-use baton::{files::Roots, load::Suite, output, run, settings::Settings};
+use baton::{load::Suite, output, run, settings::Settings};
 use baton_core::{case::model::Case, event::CaseOutcome, plan::Plan};
 use rstest::rstest;
 
-fn roots() -> Roots {
-    Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-}
+use crate::common::roots;
 
 fn suite() -> Suite {
     Suite::load(&roots()).unwrap_or_else(|error| panic!("{error}"))

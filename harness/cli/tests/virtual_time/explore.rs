@@ -6,7 +6,7 @@ use std::{
     fs,
     num::NonZeroUsize,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Output,
     sync::{Arc, Mutex},
 };
 
@@ -28,6 +28,8 @@ use baton_core::{
     event::CaseOutcome,
     names::Feature,
 };
+
+use crate::common;
 
 const CASE: &str = "deployment-directly";
 
@@ -80,7 +82,7 @@ fn wanted(faults: &[MoveFault], plans: Option<usize>) -> Wanted {
 }
 
 fn with_target(target: Arc<dyn Target>) -> (Suite, Roots, Settings) {
-    let roots = Roots::of(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")));
+    let roots = common::roots();
     let suite = Suite::load(&roots).unwrap();
     let settings = Settings {
         target,
@@ -147,11 +149,7 @@ fn the_reference_controller_bears_each_fault_at_the_first_moments() {
 }
 
 fn baton(arguments: &[&str], out: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_baton"))
-        .args(arguments)
-        .arg(out)
-        .output()
-        .unwrap()
+    common::program().args(arguments).arg(out).output().unwrap()
 }
 
 fn journal(folder: &Path) -> Vec<String> {

@@ -1,20 +1,16 @@
 //! `baton jsonpath`: the text and exit code 0, or what is wrong and exit code 2.
 
-use std::{
-    fs,
-    io::Read as _,
-    process::{Command, Stdio},
-};
+use std::{fs, io::Read as _, process::Stdio};
+
+use crate::common::{outcome, program};
 
 /// Its exit code, standard output and standard error for a path and what the file holds.
 fn jsonpath(path: &str, holds: &str) -> (Option<i32>, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("status");
     fs::write(&file, holds).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-    let output = command.args(["jsonpath", path]).arg(&file).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    let output = program().args(["jsonpath", path]).arg(&file).output();
+    outcome(&output.unwrap())
 }
 
 #[track_caller]
@@ -83,7 +79,7 @@ fn whoever_reads_may_stop() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("status");
     fs::write(&file, format!("a: {}\n", "x".repeat(1_000_000))).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
+    let mut command = program();
     command
         .args(["jsonpath", "{.a}"])
         .arg(&file)

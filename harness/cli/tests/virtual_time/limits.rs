@@ -2,23 +2,16 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    path::Path,
+    process::{Command, Stdio},
 };
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn baton(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-    command.arg("--root").arg(root()).args(arguments).output().unwrap()
-}
+use crate::common::{baton, printed, root};
 
 /// Refused as invalid, with these words.
 fn refused(arguments: &[&str], words: &str) {
-    let output = baton(arguments);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    let output = baton(arguments).output().unwrap();
+    let told = printed(&output);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
     assert!(told.contains(words), "{arguments:?}: {told}");
 }
@@ -128,7 +121,9 @@ fn as_many_repetitions_as_can_be_counted_take_no_memory() {
         "--jobs",
         "1",
         "deployment-directly",
-    ]);
+    ])
+    .output()
+    .unwrap();
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(3), "{told}");
     assert!(told.contains("not started"), "{told}");
@@ -158,11 +153,9 @@ fn nobody_who_reads_ends_no_command_with_a_panic() {
         &["schema", "case"],
         &["run", "deployment-directly"],
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-        command.arg("--root").arg(root()).args(arguments);
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = command.stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let output = baton(arguments).stdout(writer).stderr(Stdio::piped()).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {told}");
         assert!(!told.contains("panicked"), "{arguments:?}: {told}");
@@ -229,7 +222,7 @@ fn servers_without_a_scheme_or_with_a_password_are_refused() {
         .concat();
         for command in [run, record] {
             refused(&command, words);
-            let output = baton(&command);
+            let output = baton(&command).output().unwrap();
             assert!(
                 !String::from_utf8_lossy(&output.stderr).contains("hunter2"),
                 "{command:?}"

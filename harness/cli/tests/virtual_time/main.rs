@@ -9,6 +9,9 @@
     reason = "a failed unwrap or a panic fails the test"
 )]
 
+#[path = "../common/mod.rs"]
+mod common;
+
 mod alone;
 mod authors;
 mod deploy;

@@ -1,9 +1,8 @@
 //! Every MUST of what the reference controller declares is proved by a case: the suite has no blind spots.
 
-use std::{collections::BTreeSet, path::Path};
+use std::collections::BTreeSet;
 
 use baton::{
-    files::Roots,
     implementation::Reference,
     load::{LoadError, Suite},
     show,
@@ -14,12 +13,14 @@ use baton_core::{
     names::RequirementId,
 };
 
+use crate::common::roots;
+
 /// Requirements that no case shows yet. An entry that has a case is one too many.
 const AHEAD: &[&str] = &[];
 
 #[test]
 fn every_must_of_a_declared_feature_has_a_case() {
-    let suite = Suite::load(&Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))).unwrap_or_else(|error| {
+    let suite = Suite::load(&roots()).unwrap_or_else(|error| {
         let told = match &error {
             LoadError::Cases(found) => show::diagnostics(found),
             other => error_chain(other),

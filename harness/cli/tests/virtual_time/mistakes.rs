@@ -1,7 +1,9 @@
 //! Mistakes in cases: what `baton lint` finds offline, all at once, with file, line and what is expected; and what an API
 //! server refuses when the case runs.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
+
+use crate::common::{baton_in, outcome};
 
 /// A folder with these files and nothing else.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -16,14 +18,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 /// Its exit code, standard output and standard error, run in a folder.
 fn lint(folder: &Path) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-    let output = command
-        .args(["lint", "cases/mine"])
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    outcome(&baton_in(folder, &["lint", "cases/mine"]).output().unwrap())
 }
 
 const HEAD: &str = "\
@@ -127,14 +122,9 @@ fn what_can_come_to_nothing_is_told() {
 
 #[test]
 fn a_failover_that_nothing_switches_on_is_told() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
     let folder = tempfile::tempdir().unwrap();
-    let made = command
-        .args(["case", "new", "mine/first"])
-        .current_dir(folder.path())
-        .status()
-        .unwrap();
-    assert!(made.success());
+    let made = baton_in(folder.path(), &["case", "new", "mine/first"]).status();
+    assert!(made.unwrap().success());
     let file = folder.path().join("cases/mine/first.yaml");
     let text = fs::read_to_string(&file).unwrap();
     let gates = "  controller: {featureGates: {Failover: true, StatefulFailoverInjection: true}}\n";
@@ -195,16 +185,7 @@ fn run(steps: &str) -> (Option<i32>, String) {
 /// Runs a case and gives its exit code, standard output and standard error.
 fn run_case(case: &str) -> (Option<i32>, String, String) {
     let folder = folder(&[("cases/mine/mine.yaml", case)]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-    let state = folder.path().join("state");
-    let output = command
-        .args(["run", "mine"])
-        .current_dir(folder.path())
-        .env("XDG_STATE_HOME", state)
-        .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    outcome(&baton_in(folder.path(), &["run", "mine"]).output().unwrap())
 }
 
 /// Steps that let a Deployment fail over under this policy.

@@ -1,6 +1,8 @@
 //! The guide `cases/OWN-CRD.md` as a reader follows it: with the program alone, in an empty folder.
 
-use std::{fmt::Write as _, fs, path::Path, process::Command};
+use std::{fmt::Write as _, fs, path::Path};
+
+use crate::common::{baton_in, outcome};
 
 const GUIDE: &str = include_str!("../../../../cases/OWN-CRD.md");
 
@@ -21,15 +23,7 @@ fn folder() -> tempfile::TempDir {
 
 /// Its exit code, standard output and standard error, run in a folder.
 fn baton(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
-    let output = command
-        .args(arguments)
-        .current_dir(folder)
-        .env("XDG_STATE_HOME", folder.join("state"))
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    outcome(&baton_in(folder, arguments).output().unwrap())
 }
 
 fn change(folder: &Path, file: &str, from: &str, to: &str) {

@@ -1,16 +1,9 @@
 //! `baton scale`: measures the reference, finds what defective targets break, and refuses what does not fit.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::Path,
-    process::{Command, Output},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, fs, path::Path, process::Output, sync::Arc};
 
 use async_trait::async_trait;
 use baton::{
-    files::Roots,
     implementation::Reference,
     load::Suite,
     scale::{self, page, table},
@@ -31,6 +24,8 @@ use baton_core::{
     },
 };
 use rstest::rstest;
+
+use crate::common::{program, roots};
 
 /// The reference controller with a feature gate off that it claims to have on.
 #[derive(Debug)]
@@ -72,7 +67,7 @@ fn parameters(profile: Profile) -> Parameters {
 }
 
 fn measured(target: Arc<dyn Target>, parameters: Parameters) -> ScaleReport {
-    let roots = Roots::of(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")));
+    let roots = roots();
     let suite = Suite::load(&roots).unwrap();
     let settings = Settings {
         target,
@@ -180,11 +175,7 @@ fn a_target_that_does_not_move_ends_with_the_figures_so_far() {
 }
 
 fn baton(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_baton"))
-        .arg("scale")
-        .args(arguments)
-        .output()
-        .unwrap()
+    program().arg("scale").args(arguments).output().unwrap()
 }
 
 #[rstest]

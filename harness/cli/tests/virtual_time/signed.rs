@@ -3,12 +3,14 @@
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
 };
 
 use baton_core::digest::Digest;
 use tempfile::TempDir;
+
+use crate::common::{baton_in, printed, root};
 
 /// The exit code of a command, and all that it said. It has no terminal.
 fn baton(arguments: &[&str]) -> (i32, String) {
@@ -16,7 +18,7 @@ fn baton(arguments: &[&str]) -> (i32, String) {
         .arg("--wait")
         .arg(env!("CARGO_BIN_EXE_baton"))
         .arg("--root")
-        .arg(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .arg(root())
         .args(arguments)
         .stdin(Stdio::null())
         .output()
@@ -101,13 +103,8 @@ fn a_partial_report_is_signed_only_if_that_is_wanted() {
 fn files_beside_a_report_do_not_judge_it() {
     let folder = tempfile::tempdir().unwrap();
     let run_there = |arguments: &[&str]| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_baton"));
-        let output = command.current_dir(folder.path()).args(arguments).output().unwrap();
-        let told = [output.stdout, output.stderr].concat();
-        (
-            output.status.code().unwrap(),
-            String::from_utf8_lossy(&told).into_owned(),
-        )
+        let output = baton_in(folder.path(), arguments).output().unwrap();
+        (output.status.code().unwrap(), printed(&output))
     };
     let name = "cases/proposal/deployment-directly.yaml";
     let weaker = std::str::from_utf8(baton_suite::read(name).unwrap()).unwrap();

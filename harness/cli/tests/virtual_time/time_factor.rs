@@ -1,9 +1,7 @@
 //! A run with shorter periods judges as one with those of the cases. Time is virtual here, so that nothing is forgiven to a
 //! slow machine: what is late or early by the factor alone would deviate.
 
-use std::path::Path;
-
-use baton::{files::Roots, load::Suite, run, settings::Settings};
+use baton::{load::Suite, run, settings::Settings};
 use baton_core::{
     case::model::Case,
     event::{CaseOutcome, Event},
@@ -11,9 +9,11 @@ use baton_core::{
 };
 use rstest::rstest;
 
+use crate::common::roots;
+
 #[rstest]
 fn no_case_deviates_because_its_periods_are_shorter(#[values(0.05, 0.3)] time_factor: f64) {
-    let roots = Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let roots = roots();
     let suite = Suite::load(&roots).unwrap_or_else(|error| panic!("{error}"));
     let shrinks = |case: &Case| Plan::of(case).bearable(&case.controller, time_factor) < 1.0;
     let cases: Vec<Case> = suite.cases.into_iter().filter(shrinks).collect();

@@ -1,18 +1,16 @@
 //! What an implementation does not declare is held against it neither by cases nor by invariants.
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use async_trait::async_trait;
-use baton::{files::Roots, implementation::Reference, load::Suite, run, settings::Settings};
+use baton::{implementation::Reference, load::Suite, run, settings::Settings};
 use baton_cluster::{
     fleet::Fleet,
     runner::{Running, Target, TargetError},
 };
 use baton_core::{case::model::ControllerSetup, event::CaseOutcome, names::Feature};
+
+use crate::common::roots;
 
 /// The reference controller, evicting a hundred workloads a second.
 #[derive(Debug)]
@@ -47,7 +45,7 @@ impl Target for Hasty {
 /// The requirements that are broken where workloads wait for their turn to leave a cluster. The case needs the queue, and
 /// no rate.
 fn broken(features: BTreeSet<Feature>) -> Vec<String> {
-    let roots = Roots::of(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let roots = roots();
     let suite = Suite::select(&roots, &["queue-loses-its-claim".to_owned()]).unwrap();
     let settings = Settings {
         target: Arc::new(Hasty { features }),

@@ -4,16 +4,14 @@
 use std::{
     fmt::Write as _,
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Output, Stdio},
 };
 
+use crate::common::root;
+
 /// A folder in which nobody can make a file, whoever runs the test.
 const READ_ONLY: &str = "/sys";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// The command, whose state goes into a folder of the test's.
 fn command(folder: &Path, program: &str, before: &[&str]) -> Command {
