@@ -52,8 +52,7 @@ impl Cli {
     /// Reads a command line as [`Parser::try_parse_from`] does, and refuses options that do nothing on the backend that it
     /// asks for.
     ///
-    /// # Errors
-    /// If it is none, or if it asks for help or the version.
+    /// If the command line is invalid, or if it asks for help or the version.
     pub fn read<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Self, Error> {
         let mut command = Self::command();
         let matches = command.try_get_matches_from_mut(words)?;
@@ -67,14 +66,14 @@ impl Cli {
     }
 }
 
-/// The version, and the suite in the program.
+/// The version of the program and of its built-in suite.
 fn version() -> &'static str {
     static VERSION: LazyLock<String> =
         LazyLock::new(|| format!("{} (suite {})", env!("CARGO_PKG_VERSION"), &baton_suite::DIGEST[..12]));
     &VERSION
 }
 
-/// What to do.
+/// Commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run cases and report whether the implementation conforms
@@ -82,14 +81,15 @@ pub enum Command {
     /// By default the reference controller is tested. Every case gets its own fleet, a control plane and members, in this
     /// process; time there skips ahead whenever nothing is happening.
     Run(Box<Run>),
-    /// Search faults and moments that break what the documents promise
+    /// Search for faults that make the implementation break what the documents promise
     ///
-    /// Runs each case again and again, each time with a fault at one of the writes of the implementation: a crash, a lost
-    /// answer, a rival write, late notifications. What breaks an invariant is written as a case, which `baton run` replays.
+    /// Runs each case again and again, each time with a fault at one of the writes of the implementation: a crash, a
+    /// lost answer, a rival write, late notifications. A run that breaks an invariant is written as a case, which
+    /// `baton run` replays.
     Explore(Box<Explore>),
     /// Measure and judge how many workloads fail over at once
     Scale(Box<Scale>),
-    /// List the cases, or the requirements and what proves them
+    /// List the cases, or the requirements with the cases that prove them
     List(List),
     /// Explain a requirement: its text, its source and the cases that prove it
     Explain {
@@ -173,14 +173,14 @@ pub enum Schema {
 pub struct Run {
     /// Cases, by name, area (proposal), pattern ('queue/*'), file or folder [default: all]
     pub cases: Vec<String>,
-    /// Which of them to run
+    /// Selection of cases
     #[command(flatten)]
     pub selection: Selection,
     /// Amount of output
     #[command(flatten)]
     pub loudness: Loudness,
-    /// How many cases run at once [default: one per processor, eight with a target that is a program, which mostly waits;
-    /// one on a control plane that exists]
+    /// Number of cases to run at once [default: one per processor; eight with a target that is a program, which mostly
+    /// waits; one on existing clusters]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Run each case N times, each time with the next seed
@@ -232,12 +232,12 @@ pub struct Run {
     /// Random seed; the same seed reproduces the same run [default: 0 for the built-in controller, otherwise random]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// The clusters to run on
+    /// Clusters to run on
     #[command(flatten)]
     pub on: BackendOptions,
 }
 
-/// The profiles that reports speak of.
+/// Profiles of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Profile {
     /// Cases that need only core features
@@ -246,7 +246,7 @@ pub enum Profile {
     Extended,
 }
 
-/// Which cases are run: those that match all of the given options.
+/// Selection of cases: those that match all of the given options.
 #[derive(Debug, Args, Default)]
 pub struct Selection {
     /// Only cases whose name or area/name contains PATTERN, or matches it if it has * or ?; repeatable
@@ -276,7 +276,7 @@ pub struct Selection {
     pub rerun_failed: bool,
 }
 
-/// With it a minute is a week.
+/// With this factor a minute becomes a week.
 const LARGEST_FACTOR: f64 = 10_000.0;
 
 fn factor(text: &str) -> Result<f64, String> {
@@ -288,7 +288,7 @@ fn factor(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What `report` does.
+/// Commands below `report`.
 #[derive(Debug, Subcommand)]
 pub enum Report {
     /// Render a ConformanceReport or a recording as an HTML page
@@ -315,7 +315,7 @@ pub enum Report {
     /// the report follows from its verdicts. Exit code 1 if one of these does not hold. The suite in the program judges,
     /// whatever files are in the current folder; `--root` uses the suite of a folder instead.
     Verify {
-        /// The report and what it was made of
+        /// The report and its evidence
         #[command(flatten)]
         evidence: Evidence,
         /// The public key that the report must be signed by; its signature is REPORT.minisig
@@ -327,7 +327,7 @@ pub enum Report {
     /// Only a report that `verify` confirms is signed. The signature is written to REPORT.minisig, in the format of
     /// minisign. The report has the digest of each timeline, so that neither can be edited afterwards.
     Sign {
-        /// The report and what it was made of
+        /// The report and its evidence
         #[command(flatten)]
         evidence: Evidence,
         /// The secret key
@@ -346,18 +346,19 @@ pub enum Report {
     Keygen {
         /// The path of the keys without its ending, such as baton
         name: PathBuf,
-        /// Create a key without a password, which whoever has the file can use
+        /// Create a key without a password: anyone who has the file can use it
         #[arg(long, conflicts_with = "password_file")]
         no_password: bool,
         /// The file whose first line is the password [default: ask for it]
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
     },
-    /// Print a baseline that makes the defects of a report known
+    /// Print a baseline with the defects of a report
     ///
-    /// The list goes below `baseline:` in the `spec` of a target file. Entries of the baseline that the report was made with
-    /// stay as they are unless they are outdated; each other defect gets an entry whose reason says what was seen. Entries
-    /// for other versions of the implementation are not in a report and are not printed. Proposals need no entry.
+    /// The list goes below `baseline:` in the `spec` of a target file. Entries of the baseline that the report was made
+    /// with stay as they are unless they are outdated; each other defect gets an entry whose reason describes the
+    /// deviation. Entries for other versions of the implementation are not in a report and are not printed. Proposals
+    /// need no entry.
     Baseline {
         /// The ConformanceReport
         report: PathBuf,
@@ -411,7 +412,7 @@ pub enum Report {
     },
 }
 
-/// A report, and where what it was made of is.
+/// A report and its evidence.
 #[derive(Debug, Args)]
 pub struct Evidence {
     /// The ConformanceReport
@@ -423,7 +424,7 @@ pub struct Evidence {
     pub timelines: PathBuf,
 }
 
-/// What `case` does.
+/// Commands below `case`.
 #[derive(Debug, Subcommand)]
 pub enum Case {
     /// Write a commented case that conforms, as a starting point
@@ -472,14 +473,15 @@ pub struct Judge {
     /// A recording, judged against the invariants only
     #[arg(long, value_name = "FILE", group = "what")]
     pub recording: Option<PathBuf>,
-    /// The case, by name or file: where a timeline names one that is not below cases/, or what to judge a recording
-    /// against as well
+    /// The case, by name or file: for a timeline, if its case is not below cases/; for a recording, to judge it against
+    /// the case too
     ///
     /// A recording must show the steps of the case in the same order and with workloads of the same names. The
     /// namespace and the keys of taints may differ.
     #[arg(long)]
     pub case: Option<String>,
-    /// The target file of the implementation: what it does not declare is not held against it [default: everything is asked]
+    /// The target file of the implementation; features that it does not declare are not required [default: all features
+    /// are required]
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Which clusters cases run on: from arguments to a backend.
+//! Creates the backend, the clusters to run cases on, from the command line.
 
 use crate::terminal::errln;
 use std::{fmt, net::IpAddr, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
@@ -24,10 +24,10 @@ use crate::{
     provision::{self, BootError, NewClusters},
 };
 
-/// How long a case may let time pass in real time by default: a suite takes minutes then.
+/// Default for the longest time that a case may wait in real time: keeps a suite within minutes.
 pub const MAX_CASE_TIME: Duration = Duration::from_secs(120);
 
-/// Options that say which clusters cases run on.
+/// Options that select the clusters to run cases on.
 #[derive(Debug, Args)]
 pub struct BackendOptions {
     /// The clusters that cases run on
@@ -103,7 +103,7 @@ pub enum BackendKind {
     K3s,
 }
 
-/// The backends on which options have an effect that have none on others.
+/// Options that have an effect only on some backends, with these backends.
 const BELONGS: [(&str, &[BackendKind]); 14] = {
     use BackendKind::{Envtest, K3s, Kind, Kubeconfig};
     [
@@ -124,7 +124,7 @@ const BELONGS: [(&str, &[BackendKind]); 14] = {
     ]
 };
 
-/// What is wrong where an option is given that has no effect on the backend that is asked for.
+/// Returns an error message if an option is given that has no effect on the selected backend.
 pub(crate) fn misplaced(command: &Command, given: &ArgMatches) -> Option<String> {
     let asked: BackendKind = *given.try_get_one("backend").ok()??;
     let is_given = |option: &&Arg| given.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
@@ -148,7 +148,7 @@ impl fmt::Display for BackendKind {
     }
 }
 
-/// What the workload simulator does.
+/// Workloads that are simulated on the members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Simulate {
     /// All workloads: the members have neither kubelets nor controllers
@@ -159,49 +159,49 @@ pub enum Simulate {
     None,
 }
 
-/// What a run needs of its clusters.
+/// Requirements of a run on its clusters.
 #[derive(Debug)]
 pub struct BackendNeeds<'a> {
-    /// How many members its cases need.
+    /// Number of members that the cases need.
     pub members: usize,
-    /// How many members cases need that can be run beside each other on one control plane.
+    /// Number of members that those cases need that can share a control plane.
     pub members_beside_others: usize,
-    /// How many cases are to be run at once.
+    /// Number of cases to run at once.
     pub at_once: NonZeroUsize,
-    /// Whether people are to look at them.
+    /// Set if the clusters must be reachable by people, with kubectl.
     pub open: bool,
-    /// Stops waiting for them.
+    /// Cancels waiting for the clusters.
     pub interrupt: &'a Interrupt,
 }
 
-/// Why there is no backend.
+/// Error when a backend cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
-    /// What was given leads to no clusters.
+    /// The options do not lead to clusters.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// The clusters may not be used, or cannot be.
+    /// The clusters must not or cannot be used.
     #[error(transparent)]
     Check(#[from] CheckError),
-    /// Something else is wrong with the clusters.
+    /// Another problem with the clusters.
     #[error(transparent)]
     Fleet(#[from] FleetError),
-    /// The API servers of this machine do not come to serve.
+    /// The API servers on this machine do not become ready.
     #[error(transparent)]
     Envtest(#[from] EnvtestError),
     /// This process cannot serve members.
     #[error(transparent)]
     Embedded(#[from] EmbeddedMembersError),
-    /// New clusters cannot be had.
+    /// New clusters cannot be created.
     #[error(transparent)]
     Boot(#[from] BootError),
-    /// The system does not let the harness work.
+    /// The operating system refused something that the harness needs.
     #[error("cannot start the async runtime")]
     Runtime(#[from] std::io::Error),
 }
 
 impl BackendError {
-    /// What to do about it.
+    /// Returns a remedy for the user.
     pub fn help(&self) -> String {
         match self {
             Self::Access(AccessError::Kubeconfig { .. }) => {
@@ -218,7 +218,7 @@ impl BackendError {
         }
     }
 
-    /// Whether it is what was given that is wrong, and not the clusters.
+    /// Returns `true` if the options are wrong, not the clusters.
     pub fn is_input(&self) -> bool {
         match self {
             Self::Access(_) => true,
@@ -240,11 +240,10 @@ impl From<ConnectError> for BackendError {
 }
 
 impl BackendOptions {
-    /// The backend that is asked for. Clusters that are there already are looked at, and nothing is changed on them;
-    /// new ones are made.
+    /// Returns the backend that the options select. Existing clusters are checked without changing them; new clusters
+    /// are created.
     ///
-    /// # Errors
-    /// If they cannot be used.
+    /// If the clusters cannot be used.
     pub fn backend(&self, roots: &Roots, needs: &BackendNeeds<'_>) -> Result<Arc<dyn Backend>, BackendError> {
         let provisioner = match self.backend {
             BackendKind::Embedded => {
@@ -287,7 +286,7 @@ impl BackendOptions {
         })
     }
 
-    /// Existing clusters, whose members may be some that this process has made.
+    /// Connects to existing clusters, or to an existing control plane with members of this process.
     async fn connect(&self, embedded: Option<EmbeddedMembers>) -> Result<External, BackendError> {
         let file = self.kubeconfig.clone().unwrap_or_default();
         let control = self.control.clone().unwrap_or_default();
@@ -317,7 +316,7 @@ impl BackendOptions {
         })
     }
 
-    /// Whether there is one control plane for all cases.
+    /// Returns `true` if all cases run on one control plane.
     pub fn shares_control_plane(&self) -> bool {
         match self.backend {
             BackendKind::Embedded | BackendKind::Envtest => false,
@@ -325,7 +324,7 @@ impl BackendOptions {
         }
     }
 
-    /// How long a case may let time pass, where that is not free.
+    /// Returns the longest time that a case may wait; `None` if waiting takes no real time.
     pub fn max_case_time(&self) -> Option<Duration> {
         match self.backend {
             BackendKind::Embedded => self.max_case_time,
@@ -339,7 +338,7 @@ impl BackendOptions {
 /// Time after which a message names what the program waits for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Waits, and says so if it takes long: a credential plugin may wait for a login.
+/// Awaits a future, and prints a message if it takes long: a credential plugin may wait for a login.
 pub(crate) async fn waiting<T>(connected: impl Future<Output = T>) -> T {
     let mut connected = std::pin::pin!(connected);
     tokio::select! {
@@ -352,8 +351,7 @@ pub(crate) async fn waiting<T>(connected: impl Future<Output = T>) -> T {
 
 /// Ends a backend.
 ///
-/// # Errors
-/// In words, if something is left behind.
+/// A message, if something could not be removed.
 pub fn end(backend: &dyn Backend) -> Result<(), String> {
     let runtime = runtime().map_err(|error| format!("cannot start the async runtime: {error}"))?;
     runtime

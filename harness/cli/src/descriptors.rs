@@ -1,24 +1,26 @@
-//! The limit of open files: what would run into it is not begun, so that its lack is never taken for a deviation.
+//! The limit of open files. Cases that would exceed it are not started, so that running into the limit is never
+//! reported as a deviation.
 
 use std::fs;
 
 use baton_cluster::fleet::TimeMode;
 
-/// What a run needs besides its cases: reports, the terminal, the files of the suite.
+/// File descriptors that a run needs in addition to its cases: for reports, the terminal and the files of the suite.
 const BESIDES: u64 = 32;
 
-/// What a case needs whose clusters are all in this process.
+/// File descriptors of a case whose clusters are all in this process.
 const INSIDE: u64 = 8;
 
-/// What a case needs whose clusters are reached over connections, by a program or outside.
+/// File descriptors of a case whose clusters are reached over connections: it runs a program, or the clusters are
+/// elsewhere.
 const CONNECTED: u64 = 40;
 
-/// How many cases can be run at once; none if the limit is not known or there is none.
+/// Returns the number of cases that can run at once; `None` if there is no limit or it is unknown.
 pub(crate) fn enough_for(mode: TimeMode) -> Option<usize> {
     enough(limit(&fs::read_to_string("/proc/self/limits").ok()?)?, mode)
 }
 
-/// What one case needs at least.
+/// Returns the smallest limit with which a case can run.
 pub(crate) fn least(mode: TimeMode) -> u64 {
     BESIDES + of_case(mode)
 }
@@ -34,7 +36,7 @@ fn of_case(mode: TimeMode) -> u64 {
     }
 }
 
-/// The limit in force, as Linux writes it: `Max open files  1024  524288  files`.
+/// Parses the limit in force from text as Linux writes it: `Max open files  1024  524288  files`.
 fn limit(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()

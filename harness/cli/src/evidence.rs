@@ -1,5 +1,5 @@
-//! What is kept of a case: its timeline, and what its target wrote. [`runs`] gives each run a folder where no other one is
-//! named.
+//! Evidence of a case: its timeline, and the log of its target. [`runs`] gives each run a folder if no other folder is
+//! given.
 
 pub mod runs;
 
@@ -25,11 +25,11 @@ use tempfile::TempDir;
 
 use crate::{report::file, settings::Settings, terminal};
 
-/// So much is kept of what a target writes, in bytes.
+/// Largest size of a log in bytes.
 const LONGEST_LOG: u64 = 1 << 20;
 
-/// Where runs have their folders by default, with the timelines of cases that failed: a folder of the user's state.
-/// Without a home, a new folder each time, because others could prepare one whose name they know.
+/// Default folder for the folders of runs, which hold the timelines of failed cases: a folder of the user's state. If
+/// there is no home folder, it is a new folder each time, because other users could create one whose name they know.
 pub fn folder_by_default() -> PathBuf {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
@@ -38,15 +38,15 @@ pub fn folder_by_default() -> PathBuf {
     FOLDER.clone()
 }
 
-/// The folder of this run below [`folder_by_default`]; it is there from the first time on that something is to be kept.
+/// Folder of this run below [`folder_by_default`]. It is created when the first file is written.
 pub(crate) fn folder_of_run() -> PathBuf {
     static FOLDER: LazyLock<Option<RunFolder>> =
         LazyLock::new(|| RunFolder::new(&folder_by_default(), Timestamp::now()).ok());
-    // Where there can be no folder, writing into it says why.
+    // If the folder cannot be created, writing into it reports the error.
     FOLDER.as_ref().map_or_else(folder_by_default, |run| run.path.clone())
 }
 
-/// An absolute path that the environment names.
+/// Returns the absolute path in an environment variable.
 fn absolute(variable: &str) -> Option<PathBuf> {
     let path = PathBuf::from(std::env::var_os(variable)?);
     path.is_absolute().then_some(path)
@@ -57,22 +57,22 @@ fn new_folder() -> PathBuf {
         .prefix("baton-timelines-")
         .permissions(Permissions::from_mode(0o700))
         .tempdir();
-    // Where even that fails, writing into the present folder says why.
+    // If that fails too, writing into the current folder reports the error.
     folder.map_or_else(|_| PathBuf::from("baton-timelines"), TempDir::keep)
 }
 
-/// Creates a folder and those above it, for its owner alone; one that is there stays as it is.
+/// Creates a folder and its parents, accessible only to the owner; an existing folder stays as it is.
 pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Fails as writing timelines into a folder would; the folder is there afterwards.
+/// Creates the folder if it does not exist, and fails if timelines could not be written to it.
 pub(crate) fn check(folder: &Path) -> io::Result<()> {
     create_folder(folder)?;
     file::check(&folder.join("timeline"))
 }
 
-/// The name of a case's timeline: with the seed if there are several, with the try if it is not the first.
+/// Name of a case's timeline. Has the seed if there are several, and the attempt if it is not the first.
 pub(crate) fn name(case: &Case, settings: &Settings, attempt: u32) -> String {
     let mut name = case.id.to_string();
     if settings.repeat > 1 {
@@ -84,7 +84,7 @@ pub(crate) fn name(case: &Case, settings: &Settings, attempt: u32) -> String {
     format!("{name}.jsonl")
 }
 
-/// Writes a timeline into a folder, under this name or, if that is taken, the next one.
+/// Writes a timeline to a folder, under this name or, if that exists, under the next free one.
 pub(crate) fn keep(timeline: &Timeline, folder: &Path, name: &str) -> io::Result<Evidence> {
     create_folder(folder)?;
     let mut text = Vec::new();
@@ -95,12 +95,12 @@ pub(crate) fn keep(timeline: &Timeline, folder: &Path, name: &str) -> io::Result
     })
 }
 
-/// What a target that is a program writes while a case runs.
+/// Log of a target that is a program, while a case runs.
 pub(crate) struct Log {
-    /// Where it is written.
+    /// Path of the log.
     pub(crate) file: PathBuf,
     name: String,
-    /// Gone with the folder if it need not be kept.
+    /// Removes the folder of the log unless the log is kept.
     _folder: Option<Scratch>,
 }
 
@@ -108,7 +108,7 @@ impl Log {
     pub(crate) fn new(case: &Case) -> Self {
         let name = format!("{}.target.log", case.id);
         let folder = Scratch::new("log").ok();
-        // A name in the folder that all share could be somebody else's.
+        // In a folder that all users share, the name may belong to another user.
         let file = folder
             .as_ref()
             .map_or_else(|| PathBuf::from("/dev/null"), |it| it.path().join(&name));
@@ -119,7 +119,7 @@ impl Log {
         }
     }
 
-    /// Keeps it beside the timeline, or, if there is none because the run broke, where that would have been.
+    /// Keeps the log next to the timeline or, if the run broke and there is no timeline, in its place.
     pub(crate) fn keep(self, settings: &Settings, result: &mut CaseResult) {
         let broken = matches!(result.outcome, CaseOutcome::Broken { .. });
         let written = fs::metadata(&self.file).is_ok_and(|it| it.len() > 0);
@@ -134,7 +134,7 @@ impl Log {
         }
     }
 
-    /// What a target writes may hold anything, and as much as it likes: only the end is kept then.
+    /// Copies the log; of a long one, only the end, because a target may write without limit.
     fn copy(&self, folder: &Path) -> io::Result<PathBuf> {
         let mut file = fs::File::open(&self.file)?;
         let cut = file.metadata()?.len().saturating_sub(LONGEST_LOG);

@@ -1,6 +1,6 @@
-//! Explores cases: finds the writes of the implementation, runs the cases again with faults at them, and writes what breaks
-//! as cases. `runs`: a case with and without faults; `search`: all plans; `folder`: journal and findings; `page`: both for a browser. The search space
-//! and the oracle are in [`baton_core::explore`].
+//! Explores cases: finds the writes of the implementation, runs the cases again with faults at them, and writes
+//! deviations as cases. `runs`: a case with and without faults; `search`: all plans; `folder`: journal and findings;
+//! `page`: both for a browser. The search space and the oracle are in [`baton_core::explore`].
 
 pub mod folder;
 pub mod page;
@@ -45,7 +45,7 @@ pub struct Wanted {
     pub depth: usize,
     /// Faults that are tried.
     pub faults: Vec<MoveFault>,
-    /// Part of the plans: the first of so many, counted from 1.
+    /// Part of the plans: its number, counted from 1, and the number of parts.
     pub shard: (usize, usize),
     /// Number of plans that run at once.
     pub jobs: NonZeroUsize,

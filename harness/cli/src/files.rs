@@ -1,4 +1,4 @@
-//! Where the files of the suite are: in a repository, or in the program, with files of one's own laid over them.
+//! The files of the suite: in a repository, or in the program, with the user's files laid over them.
 
 use std::{
     collections::BTreeSet,
@@ -10,14 +10,14 @@ use std::{
 use baton_core::yaml;
 use walkdir::WalkDir;
 
-/// The catalogue; a folder that has it holds a whole suite.
+/// The catalogue of requirements; a folder that has it holds a whole suite.
 pub(crate) const CATALOGUE: &str = "cases/requirements.yaml";
 
-/// Where the files of the suite are. Their names are paths in the repository, such as `fixtures/workloads/deploy.yaml`.
+/// Source of the suite's files. Their names are paths in the repository, such as `fixtures/workloads/deploy.yaml`.
 #[derive(Debug, Clone)]
 pub struct Roots {
     folder: PathBuf,
-    /// Whether what the folder lacks comes from the program.
+    /// Set if files that the folder lacks come from the program.
     bundled: bool,
     /// Set if files of the folder replace those of the program.
     overlaid: bool,
@@ -34,8 +34,8 @@ impl Roots {
         }
     }
 
-    /// The suite in the program. No file replaces one of it; files that it does not have are read from the current folder
-    /// when they are named.
+    /// The suite in the program. No file replaces one of it; other files are read from the current folder when they are
+    /// named.
     pub fn built_in() -> Self {
         Self {
             folder: PathBuf::from("."),
@@ -44,7 +44,7 @@ impl Roots {
         }
     }
 
-    /// The names of the files of the suite in the program that the folder replaces with other content.
+    /// Returns the names of the files of the built-in suite that the folder replaces with other content.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -62,12 +62,12 @@ impl Roots {
         Ok(replaced)
     }
 
-    /// The folder that new cases and snapshots go to.
+    /// Folder for new cases and snapshots.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Where a file is, or would be if it were not in the program.
+    /// Path of a file, also if the file is only in the program.
     pub fn path(&self, name: &str) -> PathBuf {
         if self.folder == Path::new(".") {
             PathBuf::from(name)
@@ -76,10 +76,9 @@ impl Roots {
         }
     }
 
-    /// The content of a file, as far as it is not refused for its size anyway.
+    /// Reads a file; of one that is too large, only the beginning, so that the caller refuses it.
     ///
-    /// # Errors
-    /// If there is none, or it cannot be read.
+    /// If the file does not exist or cannot be read.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         if !self.overlaid
             && let Some(text) = baton_suite::read(name)
@@ -94,10 +93,9 @@ impl Roots {
         }
     }
 
-    /// The names of the YAML files below one of the suite's folders, such as `cases`, in order.
+    /// Returns the names of the YAML files below one of the suite's folders, such as `cases`, in order.
     ///
-    /// # Errors
-    /// If the folder cannot be read; if it is not there, and the program is not to stand in for it.
+    /// If the folder cannot be read, or if it does not exist and the program does not replace it.
     pub fn yaml_below(&self, folder: &str) -> io::Result<Vec<String>> {
         if !self.folder.is_dir() {
             return Err(fs::metadata(&self.folder)
@@ -120,7 +118,8 @@ impl Roots {
         Ok(names.into_iter().collect())
     }
 
-    /// The names of those of them that are not in the program alone; none if there is no such folder.
+    /// Returns the names of those files below a folder that are not only in the program; empty if the folder does not
+    /// exist.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -135,7 +134,7 @@ impl Roots {
         }
     }
 
-    /// The name of a file of the suite, whatever way leads to it; none if it lies elsewhere.
+    /// Returns the name of a file of the suite, by whatever path it is reached; `None` if it is elsewhere.
     pub fn name_of(&self, file: &Path) -> Option<String> {
         let plain = |path: &Path| path.components().all(|part| matches!(part, Component::Normal(_)));
         let below = if self.folder == Path::new(".") && file.is_relative() {
@@ -151,8 +150,8 @@ impl Roots {
     }
 }
 
-/// The YAML files below a folder, in the order of their paths. Links are followed, in circles once; what is no file
-/// (a pipe, a device) is left out.
+/// Returns the YAML files below a folder, sorted by path. Follows links, each circle once; skips pipes, devices and
+/// other special files.
 pub(crate) fn yaml_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in WalkDir::new(folder).follow_links(true) {
@@ -166,7 +165,7 @@ pub(crate) fn yaml_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Reads a file, or the beginning of one that is refused for its size anyway.
+/// Reads a file; of one that is too large, only the beginning, so that the caller refuses it.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?
@@ -175,12 +174,12 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A report, a timeline or a recording may have so many bytes.
+/// Largest size of a report, a timeline or a recording in bytes.
 pub(crate) const LARGEST_EVIDENCE: u64 = 1 << 30;
 
-/// Opens a regular file that is not too large: a pipe without a writer, or a device, would never end.
+/// Opens a regular file that is not too large. Reading a device, or a pipe without a writer, would never end.
 pub(crate) fn open(path: &Path) -> io::Result<fs::File> {
-    // Looked at before, because opening a pipe waits for a writer.
+    // Checked before, because opening a pipe waits for a writer.
     let regular = |metadata: fs::Metadata| {
         let refused = |reason: String| Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         match metadata {
@@ -199,14 +198,14 @@ pub(crate) fn open(path: &Path) -> io::Result<fs::File> {
     Ok(file)
 }
 
-/// Reads the bytes of a report, a timeline or a recording.
+/// Reads the content of a report, a timeline or a recording.
 pub(crate) fn read_evidence(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(LARGEST_EVIDENCE).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Reads a file of text.
+/// Reads a text file.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read_evidence(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }

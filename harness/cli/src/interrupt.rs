@@ -1,5 +1,5 @@
-//! Ctrl-C, and the signals of service managers and closed terminals: the first one asks for an orderly end, the second
-//! one is the end.
+//! Ctrl-C, and the signals of service managers and closed terminals: the first signal ends the run in order, the second
+//! ends the process.
 
 use crate::terminal::errln;
 use std::io;
@@ -13,14 +13,15 @@ use tokio_util::sync::CancellationToken;
 /// Exit code of a program that was interrupted.
 const INTERRUPTED: i32 = 130;
 
-/// The signal of a write beyond the limit of `ulimit -f`.
+/// Signal of a write beyond the limit of `ulimit -f`.
 const SIGXFSZ: i32 = 25;
 
-/// Lets a write beyond the limit of `ulimit -f` fail, so that a message tells of it: without this, the process ends.
+/// Lets a write beyond the limit of `ulimit -f` fail with an error that can be reported. Without this, the process
+/// ends.
 pub fn outlive_size_limit() {
     let listened = Builder::new_current_thread().enable_all().build().and_then(|runtime| {
         let _in_runtime = runtime.enter();
-        // A signal that was listened to no longer ends the process, even if no listener is left.
+        // Once a process has listened to a signal, the signal no longer ends it, even after the listener is gone.
         signal(SignalKind::from_raw(SIGXFSZ)).map(drop)
     });
     if let Err(error) = listened {
@@ -28,13 +29,13 @@ pub fn outlive_size_limit() {
     }
 }
 
-/// Whether somebody wants an end.
+/// Cancellation of a run by the user.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(CancellationToken);
 
 impl Interrupt {
-    /// Listens to Ctrl-C and to the signals that service managers and closed terminals send, from now on and in a thread
-    /// of its own. Until then, and where it is never called, each ends the process at once.
+    /// Listens to Ctrl-C and to the signals that service managers and closed terminals send, in a separate thread.
+    /// Before this call, each signal ends the process at once.
     ///
     /// # Errors
     /// If signals cannot be received.
@@ -58,22 +59,22 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Whether somebody has asked.
+    /// Returns `true` once the user has interrupted the run.
     pub fn is_asked(&self) -> bool {
         self.0.is_cancelled()
     }
 
-    /// Returns when somebody asks.
+    /// Waits until the user interrupts the run.
     pub async fn asked(&self) {
         self.0.cancelled().await;
     }
 }
 
-/// The signals by which somebody asks for an end.
+/// Signals that interrupt a run.
 pub(crate) struct Signals([Signal; 3]);
 
 impl Signals {
-    /// From now on none of them ends the process.
+    /// Starts to listen; from now on none of the signals ends the process.
     ///
     /// # Errors
     /// If signals cannot be received.
@@ -85,7 +86,7 @@ impl Signals {
         ]))
     }
 
-    /// Returns when one of them comes.
+    /// Waits for one of the signals.
     pub(crate) async fn any(&mut self) {
         let [interrupt, terminate, hangup] = &mut self.0;
         tokio::select! {

@@ -1,6 +1,6 @@
-//! What the run before came to, so that the cases that failed can be run again.
+//! Results of the previous run, so that `--rerun-failed` can select the cases that failed.
 //!
-//! It lies in the folder of timelines, beside the evidence of what failed.
+//! The file is in the folder of timelines, next to the evidence of the failures.
 
 use std::{
     collections::BTreeSet,
@@ -16,16 +16,16 @@ use crate::{evidence, files, report::file};
 
 const FILE: &str = "last-run.json";
 
-/// Why nothing is known of an earlier run.
+/// Error when the results of the previous run cannot be read.
 #[derive(Debug, Error)]
 pub enum LastRunError {
-    /// There was none, or its folder is gone.
+    /// There was no run, or its folder was removed.
     #[error("{} has no record of an earlier run", .0.display())]
     None(PathBuf),
-    /// Its file is no such file.
+    /// The file has another format.
     #[error("{} is not a valid record of a run", .0.display())]
     Format(PathBuf, #[source] serde_json::Error),
-    /// It was a run of other cases.
+    /// The last run was of other cases.
     #[error("the earlier run in {} was of the cases in {}", folder.display(), root.display())]
     Other {
         /// The folder of timelines.
@@ -40,9 +40,9 @@ pub enum LastRunError {
 pub struct LastRun {
     /// The folder with the cases.
     cases: PathBuf,
-    /// Those that failed.
+    /// Cases that failed.
     failed: BTreeSet<CaseId>,
-    /// Those that were run since this was read.
+    /// Cases that were run since this was read.
     #[serde(skip)]
     ended: BTreeSet<CaseId>,
     #[serde(skip)]
@@ -50,10 +50,9 @@ pub struct LastRun {
 }
 
 impl LastRun {
-    /// Reads what a folder of timelines knows.
+    /// Reads the results in a folder of timelines.
     ///
-    /// # Errors
-    /// [`LastRunError`] if it knows nothing of runs of these cases.
+    /// [`LastRunError`] if the folder has no results of these cases.
     pub fn read(folder: &Path, cases: &Path) -> Result<Self, LastRunError> {
         let path = folder.join(FILE);
         let text = files::read_evidence(&path).map_err(|_| LastRunError::None(folder.to_owned()))?;
@@ -68,7 +67,7 @@ impl LastRun {
         }
     }
 
-    /// Nothing is known yet of runs of these cases.
+    /// Returns empty results for these cases.
     pub fn none(cases: &Path) -> Self {
         Self {
             cases: absolute(cases),
@@ -76,12 +75,12 @@ impl LastRun {
         }
     }
 
-    /// The cases that failed.
+    /// Cases that failed.
     pub fn failed(&self) -> &BTreeSet<CaseId> {
         &self.failed
     }
 
-    /// Takes in a result.
+    /// Adds the result of a case.
     pub fn case_ended(&mut self, result: &CaseResult) {
         self.ended.insert(result.case.clone());
         if result.outcome.failed() {
@@ -89,14 +88,13 @@ impl LastRun {
         }
     }
 
-    /// Writes what is known now. What failed earlier and was not run again has still failed, also in a run that has ended
-    /// in this folder meanwhile.
+    /// Writes the results. A case that failed earlier and was not run again still counts as failed, also if another run
+    /// wrote its results to this folder in between.
     ///
-    /// # Errors
     /// If the folder cannot be written to.
     pub fn write(mut self, folder: &Path) -> io::Result<()> {
         evidence::create_folder(folder)?;
-        // Nobody else reads what is going to be changed until this is dropped.
+        // Excludes other runs from the file until this is dropped.
         let lock = fs::File::open(folder)?;
         lock.lock()?;
         if let Ok(now) = Self::read(folder, &self.cases) {

@@ -1,4 +1,4 @@
-//! From the suite's files to checked cases.
+//! Reads the suite's files into checked cases.
 
 use std::{
     collections::BTreeMap,
@@ -34,58 +34,58 @@ use crate::{
     show::count,
 };
 
-/// Checked cases, and the requirements they cite.
+/// Checked cases and the requirements that they cite.
 #[derive(Debug, Clone)]
 pub struct Suite {
     /// The cases, by area and name.
     pub cases: Vec<Case>,
     /// The requirements.
     pub catalogue: Catalogue,
-    /// What is wrong with files whose cases are left out.
+    /// Errors in files whose cases are left out.
     pub broken: Vec<Diagnostic>,
-    /// What the workload simulator does, if files of one's own say it, or what is wrong with these.
+    /// Rules of the workload simulator if the user has some, or the errors in them; `None` for those of the program.
     pub rules: Result<Option<Arc<Rules>>, Vec<Diagnostic>>,
 }
 
-/// Why there is no suite.
+/// Error when the suite cannot be read.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// A folder or file is not there, or cannot be read.
+    /// A folder or file does not exist or cannot be read.
     #[error("cannot read {}", path.display())]
     Io {
-        /// Which.
+        /// Path of the folder or file.
         path: PathBuf,
-        /// Why.
+        /// Error from the system.
         source: io::Error,
     },
-    /// The catalogue of requirements is wrong.
+    /// The catalogue of requirements is invalid.
     #[error("cases/requirements.yaml is invalid")]
     Catalogue(#[from] baton_core::catalogue::CatalogueError),
-    /// Cases are wrong: everything that is, in all files.
+    /// Cases are invalid; all errors in all files.
     #[error("{} in the cases", count(.0.len(), "error"))]
     Cases(Vec<Diagnostic>),
-    /// A target file is not there, or cannot be read.
+    /// A target file does not exist or cannot be read.
     #[error("cannot read the target file {}", path.display())]
     NoTarget {
-        /// Which.
+        /// Path of the target file.
         path: PathBuf,
-        /// Why.
+        /// Error from the system.
         source: io::Error,
     },
-    /// A target file is wrong: everything that is.
+    /// A target file is invalid; all errors in it.
     #[error("{} in the target", count(.0.len(), "error"))]
     Target(Vec<Diagnostic>),
-    /// No case has this name, and no file is there under it.
+    /// Neither a case nor a file has this name.
     #[error("no case, area or file is called `{name}`")]
     NoSuchCase {
-        /// What was asked for.
+        /// Name that was given.
         name: String,
-        /// What to write instead.
+        /// Names that exist.
         help: String,
     },
 }
 
-/// Calls a function with all that reading cases needs.
+/// Calls a function with the context for reading cases.
 fn with_context<T>(roots: &Roots, catalogue: &Catalogue, read: impl FnOnce(&ReadContext<'_>) -> T) -> T {
     let fixtures = fixtures_of(roots);
     let fixture = |name: &str| fixture(roots, name);
@@ -104,10 +104,9 @@ fn with_context<T>(roots: &Roots, catalogue: &Catalogue, read: impl FnOnce(&Read
     })
 }
 
-/// The catalogue of a suite.
+/// Reads the catalogue of a suite.
 ///
-/// # Errors
-/// If it cannot be read, or is wrong.
+/// If it cannot be read or is invalid.
 pub fn catalogue(roots: &Roots) -> Result<Catalogue, LoadError> {
     Ok(Catalogue::parse(&String::from_utf8_lossy(&read(
         roots,
@@ -115,7 +114,7 @@ pub fn catalogue(roots: &Roots) -> Result<Catalogue, LoadError> {
     )?))?)
 }
 
-/// The cases of files, and what is wrong with some of these.
+/// Returns the cases in files, and the errors in these files.
 fn read_files(
     roots: &Roots,
     files: &[PathBuf],
@@ -143,10 +142,9 @@ fn read_files(
 }
 
 impl Suite {
-    /// Reads all cases below `cases/`. What is wrong with some does not keep the others from being read.
+    /// Reads all cases below `cases/`. Errors in some files do not keep the others from being read.
     ///
-    /// # Errors
-    /// If files cannot be read, or the catalogue is wrong.
+    /// If files cannot be read, or the catalogue is invalid.
     pub fn load(roots: &Roots) -> Result<Self, LoadError> {
         let names = roots
             .yaml_below("cases")
@@ -157,8 +155,7 @@ impl Suite {
 
     /// Reads these files.
     ///
-    /// # Errors
-    /// If files cannot be read, or the catalogue is wrong.
+    /// If files cannot be read, or the catalogue is invalid.
     pub fn load_files(roots: &Roots, files: &[PathBuf]) -> Result<Self, LoadError> {
         let catalogue = catalogue(roots)?;
         let (cases, mut broken) = with_context(roots, &catalogue, |context| read_files(roots, files, context))?;
@@ -172,17 +169,16 @@ impl Suite {
         })
     }
 
-    /// Reads the cases of a text as if it were this file.
+    /// Reads the cases in a text as if it were the content of this file.
     ///
-    /// # Errors
-    /// Everything that is wrong with the text.
+    /// All errors in the text.
     pub(crate) fn read_text(&self, roots: &Roots, file: &Path, text: &str) -> Result<Vec<Case>, Vec<Diagnostic>> {
         with_context(roots, &self.catalogue, |context| {
             case_file::read(file, "", text.as_bytes(), context)
         })
     }
 
-    /// The file of a case as a value, with the parameters of its scenario filled in.
+    /// Returns the file of a case as a value, with the parameters of its scenario filled in.
     ///
     /// # Errors
     /// If the file cannot be read, or is no longer valid.
@@ -198,11 +194,10 @@ impl Suite {
         Ok(files.into_iter().find(|(id, _)| *id == case.id).map(|(_, root)| root))
     }
 
-    /// Reads the cases that are asked for: by name, by the name of their file without its ending (unless a case has
-    /// that name), by file, or by folder; all of them if nothing is asked for. Only what is wrong with these files is told.
+    /// Reads the selected cases: by name, by the name of their file without extension (unless a case has that name), by
+    /// file, or by folder; all cases if `wanted` is empty. Reports errors in these files only.
     ///
-    /// # Errors
-    /// Also if there is no such case.
+    /// If files cannot be read, or there is no such case.
     pub fn select(roots: &Roots, wanted: &[String]) -> Result<Self, LoadError> {
         let asked = Asked::of(wanted)?;
         if asked.names.is_empty() && !wanted.is_empty() {
@@ -211,7 +206,7 @@ impl Suite {
         Self::load(roots)?.chosen(roots, wanted)
     }
 
-    /// The same of a suite that has been read as a whole.
+    /// Selects cases as [`Suite::select`] does, from a suite that has been read as a whole.
     ///
     /// # Errors
     /// If files cannot be read, or there is no such case.
@@ -227,7 +222,7 @@ impl Suite {
         if let Some(name) = names.iter().find(|name| !self.knows(name)) {
             return Err(self.no_such_case(name));
         }
-        // A name that is a case's means that case alone, even if it is its file's, too.
+        // If a case and a file have the same name, the name selects the case alone.
         let (cases, stems): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| self.is_case(name));
         let by_name =
             |file: &Path, id: &CaseId| stems.iter().any(|name| is_stem(file, name)) || cases.contains(&id.as_str());
@@ -237,13 +232,13 @@ impl Suite {
             .iter()
             .filter(|case| by_name(&case.file, &case.id) || by_group(case));
         let of_suite: Vec<Case> = of_suite.cloned().collect();
-        // What is asked for twice is run once.
+        // A case that is selected twice runs once.
         chosen.cases.retain(|case| {
             let again = |it: &Case| it.id == case.id && same(&it.file, &case.file);
             !of_suite.iter().any(again)
         });
         chosen.cases.splice(..0, of_suite);
-        // A pattern may stand for a case that its file would have.
+        // A pattern may match a case in a file that could not be read.
         let may_have = |file: &Path, group: &str| {
             let folder = file.parent().and_then(Path::file_name);
             folder.is_some_and(|folder| folder == group) || self.cases.iter().all(|case| case.area != group)
@@ -261,10 +256,9 @@ impl Suite {
         Ok(chosen)
     }
 
-    /// The suite if nothing is wrong with any file.
+    /// Returns the suite if no file has errors.
     ///
-    /// # Errors
-    /// Everything that is.
+    /// All errors.
     pub fn whole(self) -> Result<Self, LoadError> {
         if self.broken.is_empty() {
             Ok(self)
@@ -277,7 +271,7 @@ impl Suite {
         self.cases.iter().any(|case| case.id.as_str() == name)
     }
 
-    /// Whether a case or a file has this name.
+    /// Returns `true` if a case or a file has this name.
     fn knows(&self, name: &str) -> bool {
         let mut files = self.cases.iter().map(|case| &case.file);
         self.is_case(name)
@@ -295,8 +289,8 @@ impl Suite {
     }
 }
 
-/// Cases without those that have the name of another one, whose evidence they would overwrite; and what to say of these. A
-/// case of the program stays, or else the first.
+/// Removes cases that have the name of another one, because they would overwrite its evidence, and returns an error for
+/// each. A case of the program stays, or else the first.
 fn distinct(cases: Vec<Case>) -> (Vec<Case>, Vec<Diagnostic>) {
     let is_own = |case: &Case| case.file.exists();
     let mut stay: BTreeMap<CaseId, usize> = BTreeMap::new();
@@ -325,18 +319,18 @@ fn distinct(cases: Vec<Case>) -> (Vec<Case>, Vec<Diagnostic>) {
     (cases.into_iter().filter(stays).collect(), told)
 }
 
-/// The name in a file of a case, whatever else is wrong with it.
+/// Returns the name of the case in a file, also if the case is invalid.
 fn name_in(file: &Path) -> Option<Node> {
     let text = files::read(file).ok()?;
     let (root, _) = yaml::parse(file, &text).ok()?;
     root.get("metadata")?.get("name").cloned()
 }
 
-/// What is asked for on the command line.
+/// Arguments that select cases.
 struct Asked<'a> {
-    /// Files, and those of folders.
+    /// Files, also those in folders.
     files: Vec<PathBuf>,
-    /// What is neither: names of cases, or of files of the suite.
+    /// Other arguments: names of cases, or of files of the suite.
     names: Vec<&'a str>,
 }
 
@@ -358,10 +352,10 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The folder with what the workload simulator does.
+/// Folder with the rules of the workload simulator.
 const RULES: &str = "fixtures/simulator";
 
-/// The rules of the simulator, those in the program with files of one's own laid over them; none if there are none.
+/// Reads the rules of the simulator, those in the program with the user's laid over them; `None` if the user has none.
 fn rules(roots: &Roots) -> Result<Result<Option<Arc<Rules>>, Vec<Diagnostic>>, LoadError> {
     let bundled = baton_suite::paths().filter(|name| Path::new(name).starts_with(RULES));
     let bundled = bundled.filter_map(|name| Some((name.clone(), baton_suite::read(&name)?.to_vec())));
@@ -382,10 +376,9 @@ fn rules(roots: &Roots) -> Result<Result<Option<Arc<Rules>>, Vec<Diagnostic>>, L
     Ok(parsed.map(|rules| Some(Arc::new(rules))))
 }
 
-/// Reads a target file, or one of the suite, such as `fixtures/targets/karmada.yaml`; the suite is all that there is.
+/// Reads a target file, or one of the suite, such as `fixtures/targets/karmada.yaml`. `suite` is the whole suite.
 ///
-/// # Errors
-/// If it cannot be read, and all that is wrong with it.
+/// If it cannot be read; all errors in it.
 pub fn target(roots: &Roots, file: &Path, suite: &Suite) -> Result<TargetSpec, LoadError> {
     let cases = suite.cases.iter().map(|case| case.id.clone()).collect();
     let context = implementation::read::ReadContext {
@@ -404,7 +397,7 @@ pub fn target(roots: &Roots, file: &Path, suite: &Suite) -> Result<TargetSpec, L
     implementation::read::read(file, &text, &context).map_err(LoadError::Target)
 }
 
-/// The folder below `cases/` that a file of the suite is in; `local` for files from elsewhere.
+/// Returns the folder below `cases/` of a file of the suite; `local` for other files.
 fn area(name: Option<&str>) -> &str {
     let below = name.and_then(|name| name.strip_prefix("cases/"));
     below
@@ -412,7 +405,7 @@ fn area(name: Option<&str>) -> &str {
         .map_or("local", |(area, _)| area)
 }
 
-/// Whether a file that something is wrong with has this name, or the case in it.
+/// Returns `true` if a file with errors, or the case in it, has this name.
 fn has_name(file: &Path, name: &str) -> bool {
     is_stem(file, name) || name_in(file).is_some_and(|node| node.value() == name)
 }
@@ -448,7 +441,7 @@ fn fixture(roots: &Roots, name: &str) -> Result<String, String> {
     String::from_utf8(text).map_err(|error| error.to_string())
 }
 
-/// The nearest folder above that of the suite which has this fixture: somebody may have gone into a folder of cases.
+/// Returns the nearest folder above the suite's which has this fixture: the user may be in a folder of cases.
 fn above(roots: &Roots, name: &str) -> Option<PathBuf> {
     const LEVELS: usize = 5;
     let folder = roots.folder().canonicalize().ok()?;
@@ -457,7 +450,8 @@ fn above(roots: &Roots, name: &str) -> Option<PathBuf> {
     with_it.next().map(Path::to_owned)
 }
 
-/// The names of all YAML files below `fixtures/`; none if there is no such folder, then every use of one is explained.
+/// Returns the names of all YAML files below `fixtures/`. Without such a folder it is empty, so that every use of a
+/// fixture is explained.
 fn fixtures_of(roots: &Roots) -> Vec<String> {
     let names = roots.yaml_below("fixtures").unwrap_or_default();
     names

@@ -1,4 +1,4 @@
-//! Keeps the clusters of a case that failed until somebody has looked at them.
+//! Keeps the clusters of a failed case until the user has looked at them.
 
 use std::{io, sync::atomic::Ordering};
 
@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 
 use crate::settings::Settings;
 
-/// Says where the clusters are and waits: for Enter, then the run goes on, or for Ctrl-C, then no other case is begun.
-/// The clusters are removed after that in any case.
+/// Prints the kubeconfigs of the clusters and waits. Enter continues the run; Ctrl-C starts no further case. The
+/// clusters are removed after that in either case.
 pub async fn pause(case: &Case, fleet: &dyn Fleet, settings: &Settings, emit: &(dyn Fn(Event) + Sync)) {
     let clusters = std::iter::once(fleet.control()).chain(fleet.members());
     let kubeconfigs = clusters.filter_map(|cluster| Some((cluster.name().clone(), cluster.kubeconfig()?.clone())));
@@ -19,19 +19,19 @@ pub async fn pause(case: &Case, fleet: &dyn Fleet, settings: &Settings, emit: &(
     });
     tokio::select! {
         () = enter() => {}
-        // Without a signal handler Ctrl-C ends the process, as ever.
+        // Without a signal handler Ctrl-C ends the process, as usual.
         Ok(()) = tokio::signal::ctrl_c() => settings.stop.store(true, Ordering::SeqCst),
     }
 }
 
-/// Returns when a line comes on standard input, or its end.
+/// Returns at the end of a line, or of standard input.
 async fn enter() {
     let (sender, receiver) = oneshot::channel();
-    // A thread of its own: reading a terminal cannot be given up, and must not hold up the end of a runtime.
+    // In a separate thread: reading a terminal cannot be cancelled, and must not keep a runtime from ending.
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = io::stdin().read_line(&mut line);
-        // If nobody waits any more, nobody wants to know.
+        // The receiver is gone if the wait was cancelled.
         let _ = sender.send(read.is_ok());
     });
     // The sender is dropped only after it has sent.

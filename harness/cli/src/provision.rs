@@ -1,4 +1,4 @@
-//! Clusters that are made for a run: from arguments to what makes them, and to a backend of them.
+//! Clusters that are created for a run: from arguments to a provisioner, and to a backend of its clusters.
 
 use crate::terminal::errln;
 use std::{io, sync::Arc, time::Duration};
@@ -16,7 +16,7 @@ use clap::Args;
 
 use crate::{files::Roots, interrupt::Interrupt};
 
-/// Options that say which clusters are made.
+/// Options of clusters that are created.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "New clusters")]
 pub struct NewClusters {
@@ -35,18 +35,18 @@ pub struct NewClusters {
     /// Register members by their address in the container network, for a target that runs in the control plane
     #[arg(long)]
     pub internal: bool,
-    /// Seconds until a cluster must have booted
+    /// Time limit for booting a cluster, in seconds
     #[arg(long, value_name = "SECS", default_value_t = 600)]
     pub boot_timeout: u64,
 }
 
-/// Why there are no new clusters.
+/// Error when clusters cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
-    /// They cannot be had.
+    /// The provisioner failed.
     #[error(transparent)]
     Made(#[from] ProvisionError),
-    /// The user did not wait for them.
+    /// The user interrupted the wait.
     #[error("interrupted while clusters booted")]
     Interrupted,
 }
@@ -56,10 +56,9 @@ impl NewClusters {
         if self.internal { Reach::Clusters } else { Reach::Host }
     }
 
-    /// What makes kind clusters, for cases that need this many members.
+    /// Returns a provisioner of kind clusters, for cases that need this many members.
     ///
-    /// # Errors
-    /// If the names are none, or a configuration cannot be read.
+    /// If a name is invalid, or a configuration cannot be read.
     pub fn kind(&self, roots: &Roots, needed: usize) -> Result<Arc<dyn Provisioner>, ProvisionError> {
         let clusters = KindClusters::new(KindOptions {
             members: self.member_count.unwrap_or(needed),
@@ -74,7 +73,7 @@ impl NewClusters {
         Ok(Arc::new(clusters.map_err(FleetError::from)?))
     }
 
-    /// What makes k3s clusters, for cases that need this many members.
+    /// Returns a provisioner of k3s clusters, for cases that need this many members.
     pub fn k3s(&self, needed: usize) -> Arc<dyn Provisioner> {
         let options = K3sOptions {
             members: self.member_count.unwrap_or(needed),
@@ -82,7 +81,7 @@ impl NewClusters {
             reach: self.reach(),
             ready_within: Duration::from_secs(self.boot_timeout),
         };
-        // A process makes one fleet.
+        // A process creates only one fleet.
         Arc::new(K3sClusters::new(options, std::process::id().to_string()))
     }
 }
@@ -104,10 +103,9 @@ fn configurations(roots: &Roots) -> Result<Configurations, KindError> {
     })
 }
 
-/// Makes clusters. What has begun when somebody interrupts is removed.
+/// Creates clusters. If the user interrupts, those that have begun to boot are removed.
 ///
-/// # Errors
-/// If they cannot be had.
+/// If the clusters cannot be created.
 pub async fn boot(provisioner: Arc<dyn Provisioner>, interrupt: &Interrupt) -> Result<ProvisionedClusters, BootError> {
     errln!("creating {} clusters", provisioner.name());
     tokio::select! {

@@ -1,4 +1,4 @@
-//! Runs cases, each on a fleet of its own, several at once. `case`: one of them; `side_by_side`: which are run at once.
+//! Runs cases, each on a separate fleet, several at once. `case`: one case; `side_by_side`: which cases run at once.
 
 mod case;
 pub mod side_by_side;
@@ -23,7 +23,7 @@ pub use self::case::{Ran, execute, run_case, unsupported};
 pub(crate) use self::case::{execute_with, planned};
 use self::side_by_side::{Confirmed, Layout, Weight};
 
-/// The start of a run of these cases.
+/// Returns the event for the start of a run of these cases.
 pub fn start(cases: &[Case], settings: &Settings) -> RunStart {
     let count = usize::try_from(settings.repeat)
         .unwrap_or(usize::MAX)
@@ -43,7 +43,7 @@ pub fn start(cases: &[Case], settings: &Settings) -> RunStart {
     }
 }
 
-/// Runs cases and tells what happens; returns when all have ended.
+/// Runs cases and emits events; returns when all cases have ended.
 pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) -> Summary {
     let began = Instant::now();
     let start = start(cases, settings);
@@ -100,28 +100,28 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
     summary
 }
 
-/// Cases with all their seeds. Each is made when its turn comes: there may be more than memory holds.
+/// Returns cases with all their seeds, lazily: there may be more than fit into memory.
 fn with_seeds<'a, 'c>(
     cases: &'a [&'c Case],
     settings: &Settings,
 ) -> impl Iterator<Item = (&'c Case, u64)> + Send + use<'a, 'c> {
     let first = settings.seed;
-    // With no cases, going through the seeds would yield nothing and could take for ever: there may be billions.
+    // Without cases, the iteration over the seeds would yield nothing but could take forever: there may be billions.
     let repeat = if cases.is_empty() { 0 } else { settings.repeat };
     let seeds = (0..repeat).map(move |number| first.wrapping_add(number));
     seeds.flat_map(move |seed| cases.iter().map(move |case| (*case, seed)))
 }
 
-/// Cases whose results beside others do not count, or not yet.
+/// Cases that ran next to others and whose results do not count, or not yet.
 #[derive(Default)]
 struct Later<'c> {
-    /// Those that are to be run again, with their seeds.
+    /// Cases to run again, with their seeds.
     again: Vec<(&'c Case, u64)>,
-    /// Those whose results count if the same is broken by a case that is alone.
+    /// Cases whose results count if a case that runs alone breaks the same requirements.
     if_confirmed: Vec<(&'c Case, Box<CaseResult>)>,
 }
 
-/// That a case is to be run again.
+/// Event for a case that is run again.
 fn again(result: &CaseResult) -> Event {
     Event::CaseAgain {
         case: result.case.clone(),
@@ -130,7 +130,7 @@ fn again(result: &CaseResult) -> Event {
     }
 }
 
-/// Runs cases with their seeds, so many at once.
+/// Runs cases with their seeds, up to `workers` at once.
 fn run_some<'c>(
     all: impl Iterator<Item = (&'c Case, u64)> + Send,
     workers: usize,
@@ -151,7 +151,7 @@ fn run_some<'c>(
                         seed,
                         ..settings.clone()
                     };
-                    // The receiver outlives all senders; without it nobody would want to know.
+                    // The receiver outlives all senders, so that sending cannot fail.
                     let emit = |event| drop(sender.send(event));
                     let result = run_case(case, &settings, &emit);
                     let mut later = later.lock().unwrap_or_else(PoisonError::into_inner);
@@ -179,7 +179,7 @@ fn run_some<'c>(
     later.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What all timelines of a run say of it; each adds what is its own.
+/// Provenance that all timelines of a run share; each timeline adds its seed and attempt.
 fn provenance(start: &RunStart, cases: &[Case], settings: &Settings) -> Provenance {
     let reasons = |case: &Case| unsupported(case, &planned(case, settings), settings);
     let unsupported = cases.iter().map(|case| (case.id.clone(), reasons(case)));
@@ -194,7 +194,7 @@ fn provenance(start: &RunStart, cases: &[Case], settings: &Settings) -> Provenan
     }
 }
 
-/// What a set of cases is for those who compare.
+/// Identity of a set of cases, for those who compare reports.
 pub fn suite_of(cases: &[Case]) -> Suite {
     let digests: Vec<_> = cases
         .iter()

@@ -1,6 +1,6 @@
-//! Many workloads fail over at once: places them, fails their clusters, follows and judges the moves. `follow` reads the
-//! timeline as it grows; `processes` measures time and memory; [`table`] and [`page`] show results. Figures and verdicts
-//! are in [`baton_core::scale`].
+//! Fails clusters with many workloads: places the workloads, fails their clusters, follows and judges the moves.
+//! `follow` reads the timeline as it grows; `processes` measures time and memory; [`table`] and [`page`] show results.
+//! Figures and verdicts are in [`baton_core::scale`].
 
 mod follow;
 pub mod page;
@@ -52,13 +52,13 @@ const TAINTED_AT_ONCE: usize = 100;
 /// Number of missing workloads that are named.
 const NAMED: usize = 5;
 
-/// Time without a goal: after placing, so that nothing is on its way, and after the last move, so that late mistakes show.
+/// Extra time for late mistakes: after placing, so that no change is on its way, and after the last move.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// A run that has no result.
+/// Error when a run has no result.
 #[derive(Debug, Error)]
 pub enum ScaleError {
-    /// The system does not let the harness work.
+    /// The operating system refused something that the harness needs.
     #[error("cannot start the async runtime, or keep the log of the target")]
     System(#[from] std::io::Error),
     /// The clusters are broken.
@@ -182,7 +182,7 @@ fn case(settings: &Settings, parameters: &Parameters) -> Case {
     Case { controller, ..case }
 }
 
-/// A run.
+/// State of a run.
 struct Run<'a> {
     settings: &'a Settings,
     parameters: Parameters,
@@ -193,7 +193,7 @@ struct Run<'a> {
     say: &'a dyn Fn(&str),
 }
 
-/// Figures of a run so far.
+/// Figures so far.
 #[derive(Default)]
 struct Figures {
     before: RequestCounts,
@@ -231,7 +231,7 @@ impl Run<'_> {
         let ended = self
             .stages(&layout, started, &mut follow, &mut running, &mut figures)
             .await;
-        // Of a target that still runs, the time and memory can be read.
+        // Read while the target still runs: its time and memory are lost when it ends.
         let usage = Usage::read();
         let now = self.since(started);
         running.stop().await;

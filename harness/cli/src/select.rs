@@ -1,4 +1,4 @@
-//! Which cases of a suite are run.
+//! Selects the cases to run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,53 +17,53 @@ use crate::{
     show::count,
 };
 
-/// Why no case is selected. What was asked for is wrong.
+/// Error when no case is selected because of the arguments.
 #[derive(Debug, Error)]
 pub enum SelectError {
     /// There is no such requirement.
     #[error("unknown requirement `{name}`")]
     Requirement {
-        /// What was asked for.
+        /// Name that was given.
         name: String,
-        /// What to write instead.
+        /// Names that exist.
         help: String,
     },
     /// There is no such feature.
     #[error("unknown feature `{name}`")]
     Feature {
-        /// What was asked for.
+        /// Name that was given.
         name: String,
-        /// What to write instead.
+        /// Names that exist.
         help: String,
     },
     /// No case has such a label.
     #[error("no case has the label `{name}`")]
     Label {
-        /// What was asked for.
+        /// Label that was given.
         name: String,
-        /// What to write instead.
+        /// Labels that exist.
         help: String,
     },
     /// There are more shards than cases.
     #[error("the shard {shard} has no case: only {} selected", count(*.cases, "case"))]
     EmptyShard {
-        /// Which.
+        /// Shard that is empty.
         shard: Shard,
-        /// How many cases are selected.
+        /// Number of selected cases.
         cases: usize,
     },
-    /// Nothing fits.
+    /// No case matches.
     #[error("no case matches {asked}")]
     Nothing {
-        /// What was asked for.
+        /// Description of the selection.
         asked: String,
-        /// What there is.
+        /// Remedy.
         help: String,
     },
 }
 
 impl SelectError {
-    /// What to do about it.
+    /// Returns a remedy for the user.
     pub fn help(&self) -> &str {
         match self {
             Self::Requirement { help, .. }
@@ -75,19 +75,18 @@ impl SelectError {
     }
 }
 
-/// The cases that are run, and what they are a part of.
+/// Selected cases, and the suite that they are a part of.
 #[derive(Debug)]
 pub struct Selected {
     /// The cases.
     pub cases: Vec<Case>,
-    /// All cases that fit, also those of other shards.
+    /// All cases that match, also those of other shards.
     pub suite: Suite,
 }
 
-/// Selects cases; `failed` are those that count as failed, where only such are wanted.
+/// Selects cases. `failed` are the cases that count as failed for `--rerun-failed`.
 ///
-/// # Errors
-/// [`SelectError`] if something is asked for that there is not, or if nothing fits.
+/// [`SelectError`] if an argument names something that does not exist, or if no case matches.
 pub fn select(
     cases: Vec<Case>,
     catalogue: &Catalogue,
@@ -124,8 +123,8 @@ pub fn select(
     let mut suite = run::suite_of(&cases);
     suite.shard = wanted.shard;
     if let Some(shard) = wanted.shard {
-        // By name, so that the order of files and folders does not matter; one after the other, so that parts are
-        // of equal size.
+        // Sorted by name, so that the order of files and folders does not matter; dealt in turn, so that shards have
+        // equal sizes.
         cases.sort_by(|one, other| one.id.cmp(&other.id));
         let mut number = 0;
         cases.retain(|_| {
@@ -146,7 +145,7 @@ fn any(wanted: &[String], fits: impl Fn(&String) -> bool) -> bool {
     wanted.is_empty() || wanted.iter().any(fits)
 }
 
-/// Whether a case has a label: `key=value`, or `key` with any value.
+/// Returns `true` if a case has a label: `key=value`, or `key` with any value.
 fn has_label(case: &Case, label: &str) -> bool {
     match label.split_once('=') {
         Some((key, value)) => case.labels.get(key).is_some_and(|it| it == value),
@@ -237,13 +236,13 @@ pub(crate) fn is_area_or_glob(name: &str, case: &Case) -> bool {
     !name.is_empty() && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
 }
 
-/// Whether a name fits a pattern: all of it if the pattern has `*` or `?`, otherwise any part of it.
+/// Returns `true` if a name matches a pattern: as a whole if the pattern has `*` or `?`, otherwise in any part.
 fn matches(pattern: &str, name: &str) -> bool {
     if !pattern.contains(['*', '?']) {
         return name.contains(pattern);
     }
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    // Where a `*` began, and how much of the name it has taken so far.
+    // Position of the last `*`, and the length of the name that it has matched so far.
     let mut star: Option<(usize, usize)> = None;
     let (mut at, mut place) = (0, 0);
     while place < name.len() {

@@ -1,4 +1,4 @@
-//! How cases are run: on which clusters, against which implementation, how often, for how long.
+//! Settings of a run: clusters, implementation, repetitions and time limits.
 
 use std::{
     path::PathBuf,
@@ -30,65 +30,66 @@ use crate::{
     snapshots::Stored,
 };
 
-/// Much longer than anything in a case takes that does not wait, even on a machine that has other things to do.
+/// Longest time that a case may run without yielding, with a wide margin for busy machines.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// How cases are run.
+/// Settings of a run.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate setting")]
 pub struct Settings {
-    /// The repository's folders.
+    /// Folders of the suite.
     pub roots: Roots,
-    /// Where fleets come from.
+    /// Creates fleets.
     pub backend: Arc<dyn Backend>,
-    /// What the workload simulator does; if not given, what it does by itself.
+    /// Rules of the workload simulator; `None` for the built-in rules.
     pub rules: Option<Arc<Rules>>,
     /// The implementation under test.
     pub target: Arc<dyn Target>,
-    /// The consequence of each requirement for it.
+    /// Consequence of each requirement for the implementation.
     pub asked: Asked,
-    /// How many run at once, if the backend has as many fleets.
+    /// Number of cases that run at once, if the backend has enough fleets.
     pub jobs: usize,
-    /// What decides where chance is allowed.
+    /// Random seed.
     pub seed: u64,
-    /// How long each phase of a migration may take.
+    /// Timeout per phase of a migration.
     pub timeouts: Timeouts,
-    /// What the periods of cases are multiplied by, as far as each can bear it.
+    /// Factor for the periods of cases, applied as far as each period allows.
     pub time_factor: f64,
-    /// The longest time that a case may only wait for where waiting takes time; longer ones are unsupported.
+    /// Longest time that a case may wait in real time; cases that wait longer are unsupported.
     pub max_case_time: Option<Duration>,
-    /// Whether somebody wants an end: what runs is broken off then, and nothing else begins.
+    /// Cancellation: breaks off running cases and starts no new ones.
     pub interrupt: Interrupt,
-    /// Where the timelines of all cases are written; those that fail are written anyway.
+    /// Folder for the timelines of all cases; without it, only those of failed cases are kept.
     pub timelines: Option<PathBuf>,
-    /// Whether snapshots of cases that conform otherwise are written instead of compared.
+    /// Set if snapshots of cases that otherwise conform are written instead of compared.
     pub accept_snapshots: bool,
-    /// How often each case is run, with one seed after the other.
+    /// Number of times that each case runs, each with the next seed.
     pub repeat: u64,
-    /// How often a case that failed is tried again.
+    /// Number of retries of a failed case.
     pub retries: u32,
-    /// Whether no other case is begun once one has failed.
+    /// Set if no further case starts after the first failure.
     pub fail_fast: bool,
-    /// Whether the clusters of a case that failed are kept until somebody says that it goes on.
+    /// Set if the clusters of a failed case are kept until the user continues.
     pub pause_on_failure: bool,
-    /// Whether other cases are on the same control plane meanwhile.
+    /// Set while other cases run on the same control plane.
     pub beside_others: bool,
-    /// Once true, no other case is begun.
+    /// Once true, no further case starts.
     pub stop: Arc<AtomicBool>,
-    /// Once true, a clean-up has failed, and later ones are given less time.
+    /// Once true, a clean-up has failed, and later ones get less time.
     pub clean_up_failed: Arc<AtomicBool>,
-    /// The suite that the cases are a part of; none if they are all of it.
+    /// Suite that the cases are a part of; `None` if they are all of it.
     pub part_of: Option<Suite>,
-    /// What the files of snapshots say, read before anything ran; none if nobody has read them.
+    /// Snapshots in files, read before any case ran; `None` if they were not read.
     pub stored: Option<Arc<Stored>>,
-    /// For so long a case may keep its thread without a pause; then it is given up.
+    /// Longest time that a case may run without yielding before it is given up.
     pub silence: Duration,
-    /// What timelines say of the run that they come from; none outside of one.
+    /// Origin of timelines: the run that they come from; `None` outside of a run.
     pub provenance: Option<Arc<Provenance>>,
 }
 
 impl Settings {
-    /// The reference controller on embedded fleets, virtual time, seed 0, one job a processor.
+    /// Returns settings for the reference controller on embedded fleets, in virtual time, with seed 0 and one job per
+    /// processor.
     pub fn new(roots: Roots) -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -122,10 +123,10 @@ impl Settings {
         }
     }
 
-    /// With a target that a file describes. Embedded clusters get doors and real time if it is a program.
+    /// Sets the target that a file describes. If it is a program, embedded clusters listen on ports and run in real
+    /// time.
     ///
-    /// # Errors
-    /// If it cannot be on these clusters.
+    /// If the target cannot run on these clusters.
     pub fn with_target(mut self, target: Described) -> Result<Self, TargetFileError> {
         let embedded = self.backend.name() == EMBEDDED;
         match &target.spec().run {
@@ -151,13 +152,13 @@ impl Settings {
         Self { asked, ..self }
     }
 
-    /// What the files of snapshots say; those of these cases are read if nobody has read any before.
+    /// Returns the snapshots in files; reads those of these cases if none were read before.
     pub(crate) fn stored<'a>(&self, cases: impl IntoIterator<Item = &'a Case>) -> Arc<Stored> {
         let read = || Arc::new(Stored::read(&self.roots, cases));
         self.stored.clone().unwrap_or_else(read)
     }
 
-    /// How many of so many cases run at once, each with so many members.
+    /// Returns the number of cases that can run at once, out of `cases` with this many members each.
     pub(crate) fn jobs(&self, cases: usize, members: usize) -> usize {
         let limit = self.backend.at_once(members).unwrap_or(usize::MAX).min(cases);
         let descriptors = descriptors::enough_for(self.backend.time_mode());

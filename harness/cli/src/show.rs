@@ -1,4 +1,4 @@
-//! What people are shown of cases, requirements and errors.
+//! Formats cases, requirements and errors for users.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,7 +32,7 @@ pub fn table(head: &[&str]) -> Table {
     table
 }
 
-/// The cases, a line each.
+/// Returns a table of cases.
 pub fn cases(cases: &[Case]) -> String {
     let mut table = table(&["CASE", "TITLE", "REQUIREMENTS", "LABELS"]);
     for case in cases {
@@ -47,7 +47,7 @@ pub fn cases(cases: &[Case]) -> String {
     table.trim_fmt()
 }
 
-/// What a case needs of a target, and what it is judged by besides its steps, a line each.
+/// Lists what a case needs from a target, and the criteria of its verdict other than steps, one per line.
 pub fn needs(case: &Case) -> String {
     let setup = &case.controller;
     let gates = setup.feature_gates.iter().map(|(gate, on)| format!("{gate}={on}"));
@@ -68,7 +68,7 @@ pub fn needs(case: &Case) -> String {
     lines.concat()
 }
 
-/// The objects that a case applies, as YAML, each with its step.
+/// Returns the objects that a case applies as YAML, each with its step.
 pub fn objects(case: &Case) -> String {
     let mut documents = Vec::new();
     for (number, step) in (1..).zip(&case.steps) {
@@ -84,7 +84,7 @@ pub fn objects(case: &Case) -> String {
     documents.concat()
 }
 
-/// Whether a case can be run beside others on one control plane.
+/// Describes whether a case can share a control plane with others.
 pub fn sharing(case: &Case) -> String {
     match case.alone() {
         None => "on existing clusters: can be run beside others".to_owned(),
@@ -92,7 +92,7 @@ pub fn sharing(case: &Case) -> String {
     }
 }
 
-/// The requirements, a line each, with the cases that prove them.
+/// Returns a table of the requirements with the cases that prove them.
 pub fn requirements(catalogue: &Catalogue, cases: &[Case]) -> String {
     let mut by_requirement: BTreeMap<&RequirementId, Vec<&str>> = BTreeMap::new();
     for case in cases {
@@ -117,7 +117,7 @@ pub fn requirements(catalogue: &Catalogue, cases: &[Case]) -> String {
     format!("{}\n\n{shown} of {all} requirements have a case", table.trim_fmt())
 }
 
-/// One requirement: the statement, its grounds, our reading and others, and the cases that prove it.
+/// Describes a requirement: its statement, its sources, our reading and others, and the cases that prove it.
 pub fn requirement(requirement: &Requirement, catalogue: &Catalogue, all: &[Case]) -> String {
     let Requirement {
         id,
@@ -158,7 +158,7 @@ pub fn requirement(requirement: &Requirement, catalogue: &Catalogue, all: &[Case
     lines.join("\n\n")
 }
 
-/// A source in a few lines: its document with title and standing, the passage, and its address.
+/// Describes a source in a few lines: its document with title and status, the passage, and its address.
 fn ground(source: &Source, catalogue: &Catalogue) -> String {
     let mut lines = vec![format!("  {source}")];
     if let Source::Passage(passage) = source
@@ -180,17 +180,17 @@ fn consequence(level: Level) -> &'static str {
     }
 }
 
-/// Requirement ids in a row.
+/// Joins requirement ids.
 pub fn ids<'a>(ids: impl Iterator<Item = &'a RequirementId>) -> String {
     ids.map(RequirementId::as_str).collect::<Vec<_>>().join(" ")
 }
 
-/// What is wrong with files, each with the part of the file that is meant.
+/// Formats errors in files, each with the part of the file that it is about.
 pub fn diagnostics(found: &[Diagnostic]) -> String {
     rendered(found, Severity::Error)
 }
 
-/// What is suspicious about files, in the same form.
+/// Formats warnings about files in the same form.
 pub fn warnings(found: &[Diagnostic]) -> String {
     rendered(found, Severity::Warning)
 }
@@ -206,7 +206,7 @@ fn rendered(found: &[Diagnostic], severity: Severity) -> String {
         let meant = source.get(diagnostic.span.clone()).filter(|it| !it.is_empty());
         let fits = meant.is_some() && lines_around(&source, diagnostic.span.start).all(|it| it.len() <= LONGEST_LINE);
         if let Some(meant) = meant.filter(|_| fits) {
-            // A label over several lines hides what it is about; the first line is enough.
+            // A label over several lines hides the text that it points to; the first line is enough.
             let first = meant.lines().next().unwrap_or_default();
             let end = diagnostic.span.start + first.trim_end().len();
             report = report.with_label(LabeledSpan::underline(diagnostic.span.start..end));
@@ -225,22 +225,22 @@ fn rendered(found: &[Diagnostic], severity: Severity) -> String {
     text
 }
 
-/// Longer lines are not shown: nobody would find the place in them.
+/// Longest line that is shown: in a longer one, the place could not be found.
 const LONGEST_LINE: usize = 4096;
 
-/// The line that holds a place of a text, with those before and after it.
+/// Returns the line at a position of a text, with those before and after it.
 fn lines_around(text: &str, at: usize) -> impl Iterator<Item = &str> {
     let number = text[..at].matches('\n').count();
     text.lines().skip(number.saturating_sub(1)).take(3)
 }
 
-/// A number of things: `1 case`, `2 cases`.
+/// Formats a number of things: `1 case`, `2 cases`.
 pub fn count(number: usize, of: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
     format!("{number} {of}{s}")
 }
 
-/// Names, the first five of many: `a, b and 3 more`.
+/// Formats names, the first five of many: `a, b and 3 more`.
 pub(crate) fn some<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     const MOST: usize = 5;
     let more = names.len().saturating_sub(MOST);
@@ -253,7 +253,7 @@ pub(crate) fn some<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String 
     }
 }
 
-/// That files of the user stand in for files of the built-in suite.
+/// Message that files of the user replace files of the built-in suite.
 pub(crate) fn replaced(files: &BTreeSet<String>) -> String {
     let verb = if files.len() == 1 { "replaces" } else { "replace" };
     format!(
@@ -263,7 +263,7 @@ pub(crate) fn replaced(files: &BTreeSet<String>) -> String {
     )
 }
 
-/// A time, for people.
+/// Formats a duration in seconds.
 pub fn seconds(time: Duration) -> String {
     format!("{:.2} s", time.as_secs_f64())
 }

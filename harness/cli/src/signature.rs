@@ -1,7 +1,7 @@
 //! Keys, and signatures of reports, in the format of minisign.
 //!
-//! A report names the digest of each of its timelines, so the signature of its file binds these too. Whoever has minisign
-//! can make keys and check signatures with it: `minisign -V -m report.yaml -p baton.pub`.
+//! A report has the digest of each of its timelines, so that the signature of its file covers these too. minisign can
+//! create the keys and check the signatures: `minisign -V -m report.yaml -p baton.pub`.
 
 use std::{
     fmt, fs,
@@ -18,34 +18,34 @@ use thiserror::Error;
 
 use crate::{files, report::file};
 
-/// Why there is no key, or no signature.
+/// Error with a key or a signature.
 #[derive(Debug, Error)]
 pub enum SignatureError {
-    /// A file is not there, or cannot be read.
+    /// A file does not exist or cannot be read.
     #[error("{} cannot be read", path.display())]
     Read {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error from the system.
         source: io::Error,
     },
     /// A file cannot be written.
     #[error("{} cannot be written", path.display())]
     Write {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error from the system.
         source: io::Error,
     },
-    /// A key of this name must not be lost.
+    /// A file exists that might be a key, and is not overwritten.
     #[error("{} is there already", .0.display())]
     Exists(PathBuf),
-    /// A file has something else.
-    #[error("{} is no {what} in the format of minisign", path.display())]
+    /// A file is not in the format of minisign.
+    #[error("{} is not a minisign {what}", path.display())]
     Form {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What it was taken for.
+        /// Expected content: `public key`, `secret key` or `signature`.
         what: &'static str,
     },
     /// A report has no signature.
@@ -53,19 +53,19 @@ pub enum SignatureError {
     Unsigned {
         /// The report.
         report: PathBuf,
-        /// Where its signature would be.
+        /// Expected path of its signature.
         signature: PathBuf,
     },
-    /// A secret key does not open.
+    /// The password does not open a secret key.
     #[error("the password is not that of {}", .0.display())]
     WrongPassword(PathBuf),
-    /// A key that shall be protected, and is not.
+    /// The password of a key that must be protected is empty.
     #[error("the password is empty")]
     EmptyPassword,
-    /// A typing error, most likely.
+    /// The password and its repetition differ.
     #[error("the two passwords differ")]
     Differ,
-    /// Nobody can be asked.
+    /// There is no terminal to ask for a password.
     #[error("there is no terminal to ask for the password")]
     NoTerminal(#[source] io::Error),
     /// The library failed.
@@ -74,26 +74,26 @@ pub enum SignatureError {
 }
 
 impl SignatureError {
-    /// What to do about it.
+    /// Returns a remedy for the user.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Unsigned { .. } => "`baton report sign` signs a report",
             Self::NoTerminal(_) => "--password-file takes it from a file",
-            Self::EmptyPassword => "--no-password makes a key that whoever has the file can use",
+            Self::EmptyPassword => "--no-password makes a key that anyone with the file can use",
             Self::Form { what: "secret key", .. } => "`baton report keygen` makes one",
             _ => "",
         }
     }
 }
 
-/// Where the password of a secret key comes from.
+/// Source of the password of a secret key.
 #[derive(Debug, Clone)]
 pub enum Password {
-    /// There is none.
+    /// The key has no password.
     None,
-    /// The first line of a file.
+    /// First line of a file.
     File(PathBuf),
-    /// Whoever sits at the terminal.
+    /// Input on the terminal.
     Ask,
 }
 
@@ -124,10 +124,9 @@ impl Password {
     }
 }
 
-/// Makes a pair of keys: `NAME.key`, which only its owner can read, and `NAME.pub`.
+/// Creates a pair of keys: `NAME.key`, which only its owner can read, and `NAME.pub`.
 ///
-/// # Errors
-/// Also if one of them is there already.
+/// If one of the files exists or cannot be written, or if there is no password.
 pub fn generate(name: &Path, password: &Password) -> Result<[PathBuf; 2], SignatureError> {
     let paths = ["key", "pub"].map(|ending| PathBuf::from(format!("{}.{ending}", name.display())));
     if let Some(path) = paths.iter().find(|path| path.symlink_metadata().is_ok()) {
@@ -154,15 +153,14 @@ pub fn generate(name: &Path, password: &Password) -> Result<[PathBuf; 2], Signat
     Ok(paths)
 }
 
-/// Where the signature of a report is.
+/// Returns the path of a report's signature.
 pub fn path(report: &Path) -> PathBuf {
     PathBuf::from(format!("{}{}", report.display(), minisign::SIG_SUFFIX))
 }
 
-/// Signs a report with a secret key, and writes the signature beside it.
+/// Signs a report with a secret key, and writes the signature next to it.
 ///
-/// # Errors
-/// If the key is none, does not open, or the signature cannot be written.
+/// If the key is invalid, the password does not open it, or the signature cannot be written.
 pub fn sign(report: &Path, content: &[u8], key: &Path, password: &Password) -> Result<PathBuf, SignatureError> {
     let key = secret_key(key, password)?;
     let comment = format!("timestamp:{}", Timestamp::now().as_second());
@@ -208,16 +206,16 @@ fn secret_key(path: &Path, password: &Password) -> Result<SecretKey, SignatureEr
     })
 }
 
-/// What a signature says.
+/// Result of checking a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Signed {
-    /// It is one of this content by this key; with the comment that was signed too.
+    /// The key signed this content. Has the trusted comment of the signature.
     Good(String),
-    /// It is by another key.
+    /// Another key signed it.
     OtherKey,
-    /// It is one of something else, or was itself edited.
+    /// The content or the signature was edited.
     Different,
-    /// It is of a form that is not accepted any more.
+    /// The signature has a form that is no longer accepted.
     Legacy,
 }
 
@@ -232,10 +230,9 @@ impl fmt::Display for Signed {
     }
 }
 
-/// Checks the signature beside a report.
+/// Checks the signature next to a report.
 ///
-/// # Errors
-/// If there is none, or the key is none.
+/// If there is no signature, or if the signature or the key is invalid.
 pub fn check(report: &Path, content: &[u8], key: &Path) -> Result<Signed, SignatureError> {
     let form = |path: &Path, what: &'static str| SignatureError::Form {
         path: path.to_owned(),

@@ -1,8 +1,8 @@
-//! Snapshots against their files.
+//! Compares snapshots with their files.
 //!
-//! The files are insta's, so that `cargo test` and `baton run` compare with the same ones, and `cargo insta review`
-//! or `baton run --accept-snapshots` is how they change. They are read before anything runs: what is under test could
-//! write them, too.
+//! The files are insta's: `cargo test` and `baton run` compare with the same files, and `cargo insta review` or `baton
+//! run --accept-snapshots` changes them. They are read before any case runs, because the implementation under test
+//! could overwrite them.
 
 use std::{
     collections::BTreeMap,
@@ -19,25 +19,25 @@ use similar::TextDiff;
 
 use crate::{files::Roots, report::file};
 
-/// The head of a snapshot file, which names the test that compares it.
+/// Head of a snapshot file; it names the test that compares the snapshot.
 const HEAD: &str = "---\nsource: harness/cli/tests/cases.rs\n---\n";
 
-/// The name of a snapshot among those of its area.
+/// Returns the name of a snapshot among those of its area.
 pub fn name(case: &Case, snapshot: &SnapshotText) -> String {
     format!("{}-{}", case.id, snapshot.name)
 }
 
-/// The folder of an area.
+/// Returns the folder of an area.
 pub fn folder(roots: &Roots, case: &Case) -> PathBuf {
     roots.path(&format!("snapshots/{}", case.area))
 }
 
-/// What files of snapshots said when they were read, by the names of the files.
+/// Contents of snapshot files at the time of reading, by file name.
 #[derive(Debug, Clone, Default)]
 pub struct Stored(BTreeMap<String, String>);
 
 impl Stored {
-    /// Reads the files of cases; one that is not there is not stored.
+    /// Reads the snapshot files of cases; a file that does not exist is not stored.
     pub fn read<'a>(roots: &Roots, cases: impl IntoIterator<Item = &'a Case>) -> Self {
         let snapshots = cases.into_iter().flat_map(|case| {
             let steps = case.steps.iter().filter_map(|step| match &step.action {
@@ -54,12 +54,12 @@ impl Stored {
     }
 }
 
-/// The name of the file of a snapshot.
+/// Returns the file name of a snapshot.
 fn file_of(case: &Case, snapshot: &str) -> String {
     format!("snapshots/{}/{}-{snapshot}.snap", case.area, case.id)
 }
 
-/// The snapshots that are not as what was stored.
+/// Returns the snapshots that differ from the stored ones.
 pub fn differences(roots: &Roots, stored: &Stored, case: &Case, taken: &[SnapshotText]) -> Vec<SnapshotDifference> {
     let difference = |snapshot: &SnapshotText| {
         let file = file_of(case, &snapshot.name);
@@ -80,7 +80,7 @@ pub fn differences(roots: &Roots, stored: &Stored, case: &Case, taken: &[Snapsho
     taken.iter().filter_map(difference).collect()
 }
 
-/// Writes snapshots to their files, as insta would, and gives the files.
+/// Writes snapshots to their files, as insta would, and returns the files.
 ///
 /// # Errors
 /// If one cannot be written.
@@ -95,7 +95,7 @@ pub fn accept(differing: Vec<SnapshotDifference>, taken: &[SnapshotText]) -> io:
     differing.into_iter().map(write).collect()
 }
 
-/// What stands behind the head of a snapshot file.
+/// Returns the content of a snapshot file after its head.
 fn content(text: &str) -> Option<String> {
     let (_, behind) = text.strip_prefix("---\n")?.split_once("\n---\n")?;
     Some(behind.to_owned())

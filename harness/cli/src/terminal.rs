@@ -1,8 +1,9 @@
-//! Standard output and standard error: the only way to the terminal.
+//! Standard output and standard error: all output to the terminal goes through this module.
 //!
-//! - What cases, targets and clusters say may hold anything, so control characters are shown, not obeyed: nothing moves the
-//!   cursor, clears the screen, hides text or reaches the clipboard. On a terminal plain colours pass, which are ours.
-//! - Who reads may stop reading before the end, as `head` does. What follows then goes nowhere, and the command ends as it
+//! - Texts of cases, targets and clusters may contain anything, so control characters are shown, not obeyed: no text
+//!   moves the cursor, clears the screen, hides text or reaches the clipboard. On a terminal plain colours pass, which
+//!   are ours.
+//! - A reader may stop before the end, as `head` does. The rest of the output is dropped, and the command ends as it
 //!   would have.
 
 use std::{
@@ -12,26 +13,26 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// That something could not be written to standard output.
+/// Set if writing to standard output failed.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Writes to standard output, as `print!` does, but does not panic when nobody reads any more.
+/// Writes to standard output, as `print!` does, but does not panic when the reader is gone.
 macro_rules! out {
     ($($arg:tt)*) => { $crate::terminal::write(format_args!($($arg)*)) };
 }
 
-/// Writes a line to standard output, as `println!` does, but does not panic when nobody reads any more.
+/// Writes a line to standard output, as `println!` does, but does not panic when the reader is gone.
 macro_rules! outln {
     () => { $crate::terminal::write(format_args!("\n")) };
     ($($arg:tt)*) => { $crate::terminal::write(format_args!("{}\n", format_args!($($arg)*))) };
 }
 
-/// Writes to standard error, as `eprint!` does, but does not panic when nobody reads any more.
+/// Writes to standard error, as `eprint!` does, but does not panic when the reader is gone.
 macro_rules! err {
     ($($arg:tt)*) => { $crate::terminal::write_error(format_args!($($arg)*)) };
 }
 
-/// Writes a line to standard error, as `eprintln!` does, but does not panic when nobody reads any more.
+/// Writes a line to standard error, as `eprintln!` does, but does not panic when the reader is gone.
 macro_rules! errln {
     ($($arg:tt)*) => { $crate::terminal::write_error(format_args!("{}\n", format_args!($($arg)*))) };
 }
@@ -47,23 +48,23 @@ pub(crate) fn write(text: fmt::Arguments<'_>) {
         && error.kind() != io::ErrorKind::BrokenPipe
         && !LOST.swap(true, Ordering::SeqCst)
     {
-        // Such as a full disk. It must not end a run that has clusters to remove.
+        // For example a full disk. The error must not end a run that has clusters to remove.
         let _ = writeln!(io::stderr(), "error: cannot write to standard output: {error}");
     }
 }
 
-/// Whether something could not be written to standard output, though somebody wants to read it.
+/// Returns `true` if writing to standard output failed for another reason than that its reader is gone.
 pub(crate) fn lost_output() -> bool {
     LOST.load(Ordering::SeqCst)
 }
 
-/// Writes to standard error. If that fails there is nobody left to tell.
+/// Writes to standard error. An error is ignored: there is no other place to report it.
 pub(crate) fn write_error(text: fmt::Arguments<'_>) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(clean(&fitting(text.to_string()), stderr.is_terminal()).as_bytes());
 }
 
-/// Standard error for logs, an event a write.
+/// Standard error for logs; each event is one write.
 #[derive(Debug, Clone, Copy)]
 pub struct Logs;
 
@@ -78,7 +79,7 @@ impl io::Write for Logs {
     }
 }
 
-/// The text without colours, if the terminal says that it has none.
+/// Removes colours if the terminal has none.
 fn fitting(text: String) -> String {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     if dumb { without_colours(&text) } else { text }
@@ -99,12 +100,13 @@ fn without_colours(text: &str) -> String {
     plain + rest
 }
 
-/// The text in one line, with nothing in it that a terminal obeys.
+/// Returns a text in one line, without characters that a terminal obeys.
 pub(crate) fn line(text: &str) -> String {
     clean(text, false).replace(['\n', '\t'], " ")
 }
 
-/// The text with nothing in it that a terminal obeys, but for the ends of lines, tabs, and colours if they are wanted.
+/// Returns a text without characters that a terminal obeys, except for line ends, tabs, and colours if `colours` is
+/// set.
 pub(crate) fn clean(text: &str, colours: bool) -> Cow<'_, str> {
     if !text.chars().any(is_obeyed) {
         return Cow::Borrowed(text);
@@ -120,7 +122,7 @@ pub(crate) fn clean(text: &str, colours: bool) -> Cow<'_, str> {
             colour.len()
         } else {
             let first = rest.chars().next().unwrap_or_default();
-            // The ends of lines of other systems are ends of lines.
+            // Line ends of other systems are line ends, too.
             if !rest.starts_with("\r\n") {
                 clean.push(picture(first));
             }
@@ -139,7 +141,7 @@ fn is_obeyed(c: char) -> bool {
     direction || separator || (c.is_control() && c != '\n' && c != '\t')
 }
 
-/// A character to look at instead of one that is obeyed.
+/// Returns a visible character in place of one that a terminal obeys.
 fn picture(c: char) -> char {
     match u32::from(c) {
         code @ 0..=0x1f => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
@@ -148,13 +150,14 @@ fn picture(c: char) -> char {
     }
 }
 
-/// The sequence at the beginning of a text that only chooses the colour or the weight of letters: none that hides them.
+/// Returns the escape sequence at the beginning of a text if it only sets the colour or the weight of letters, and does
+/// not hide them.
 fn colour(text: &str) -> Option<&str> {
     let inner = text.strip_prefix("\u{1b}[")?;
     let end = inner.find(|c: char| !c.is_ascii_digit() && c != ';')?;
     let plain = match &inner[..end] {
         "" | "0" | "1" | "3" | "4" | "22" | "23" | "24" | "39" => true,
-        // Black is no colour on many terminals.
+        // Black is invisible on many terminals.
         "30" => false,
         one if one.len() == 2 => one.starts_with('3') || one.starts_with('9'),
         indexed => matches!(

@@ -1,4 +1,4 @@
-//! How long the phases of a case may take, as far as that depends on the run.
+//! Timeouts of cases that depend on the course of the run.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use baton_core::{
 
 use crate::settings::Settings;
 
-/// The timeouts of the next case. Where waiting takes time, clean-up is given less once one has failed.
+/// Returns the timeouts of the next case. In real time, clean-up gets less time once one has failed.
 pub(crate) fn of_next_case(settings: &Settings) -> Timeouts {
     match settings.backend.time_mode() {
         TimeMode::Virtual => settings.timeouts.exact(),
@@ -21,7 +21,7 @@ pub(crate) fn of_next_case(settings: &Settings) -> Timeouts {
     }
 }
 
-/// Takes in what happened to a case.
+/// Records whether the clean-up of a case timed out.
 pub(crate) fn learn(settings: &Settings, timeline: &Timeline) {
     let timed_out = timeline.marks().any(|(_, mark)| {
         matches!(
@@ -32,14 +32,14 @@ pub(crate) fn learn(settings: &Settings, timeline: &Timeline) {
             }
         )
     });
-    // Beside others clean-up may take longer; it counts only once the case is alone.
+    // Next to other cases clean-up may take longer; a timeout counts only in a case that runs alone.
     if timed_out && !settings.beside_others {
         settings.clean_up_failed.store(true, Ordering::SeqCst);
     }
 }
 
-/// Whether clean-up is known to fail in every case. Then it is given the whole time, so that each case can be put down to
-/// the baseline; a target file that says so may also say that `clear` takes less.
+/// Returns `true` if the baseline says that clean-up fails in every case. Then it gets the whole time, so that each
+/// failure matches the baseline; the target file can shorten the timeout `clear` instead.
 fn leaves_things_behind(settings: &Settings) -> bool {
     let proved = Invariant::NothingLeftAfterCleanUp.proves();
     let baseline = settings.target.baseline();

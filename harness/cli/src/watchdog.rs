@@ -1,9 +1,9 @@
-//! Gives each case a thread of its own, and gives a case up that keeps it.
+//! Runs each case in a separate thread, and gives up a case that blocks its thread.
 //!
 //! The clusters of a case, the observer and a built-in controller share one thread. A controller that never waits stops
-//! all of them, and nothing on that thread could end it. So somebody on another thread asks from time to time whether
-//! the runtime still answers. What does not answer for long is left alone: its thread spins until the process ends, its
-//! case is broken, and the other cases go on.
+//! all of them, and no code on that thread could end it. So another thread asks at intervals whether the runtime still
+//! answers. A case whose runtime stops answering is abandoned: its thread spins until the process ends, the case counts
+//! as broken, and the other cases go on.
 
 use std::{
     any::Any,
@@ -20,56 +20,57 @@ use baton_core::event::Event;
 use thiserror::Error;
 use tokio::{sync::Notify, time::Instant};
 
-/// So often a runtime is asked before its case is given up. Asking counts, not the clock: if the whole process is stopped
-/// for an hour, nobody has asked.
+/// Number of unanswered requests after which a case is given up. Requests count, not the clock: if the whole process is
+/// stopped for an hour, no request was made in that time.
 const ASKED: u32 = 20;
 
-/// So often the time may be found where it was. What happens at one moment can take a slow machine a while.
+/// Number of requests during which the time may stand still. On a slow machine, the work of one moment can take a
+/// while.
 const STILL: u32 = 2 * ASKED;
 
-/// Why a case came to nothing.
+/// Error when a case was given up.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum GivenUp {
-    /// Its runtime does not answer.
+    /// The runtime does not answer.
     #[error("the case was given up: something in it has kept its thread for {silence:?} without a pause, {doing}")]
     Silent {
-        /// For how long it was asked.
+        /// Time without an answer.
         silence: Duration,
-        /// Where it was.
+        /// Current step of the case.
         doing: String,
     },
-    /// Its runtime answers, and its time does not go on.
+    /// The runtime answers, but its time stands still.
     #[error("the case was given up: something in it has been busy for {busy:?} without letting time pass, {doing}")]
     Still {
-        /// For how long it was asked.
+        /// Duration of the standstill.
         busy: Duration,
-        /// Where it was.
+        /// Current step of the case.
         doing: String,
     },
-    /// Something in it panicked.
+    /// The case panicked.
     #[error("something in the case panicked, {doing}: {message}")]
     Panicked {
-        /// Where it was.
+        /// Current step of the case.
         doing: String,
-        /// With what.
+        /// Message of the panic.
         message: String,
     },
-    /// There is no thread for it.
-    #[error("no thread can be had: {0}")]
+    /// The thread of the case cannot be started.
+    #[error("cannot start a thread: {0}")]
     NoThread(String),
 }
 
-/// By what a runtime shows that it still runs.
+/// Shows that a runtime still runs.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     asked: Notify,
     answers: AtomicU64,
-    /// The time of the runtime at the last answer, in milliseconds since the first.
+    /// Time of the runtime at the last answer, in milliseconds since the first.
     time: AtomicU64,
 }
 
 impl Pulse {
-    /// Answers whoever asks, as long as the runtime lets it. It waits for nothing that virtual time knows of.
+    /// Answers requests for as long as the runtime runs. It waits for nothing that virtual time knows of.
     pub(crate) async fn answer(self: Arc<Self>) {
         let began = Instant::now();
         loop {
@@ -81,13 +82,13 @@ impl Pulse {
     }
 }
 
-/// What comes from the thread of a case.
+/// Message from the thread of a case.
 enum Told<T> {
     Event(Box<Event>),
     End(T),
 }
 
-/// Does the work of a case on a thread of its own, until it ends or has kept the thread for so long.
+/// Runs the work of a case in a separate thread, until the work ends or has blocked the thread for `silence`.
 pub(crate) fn watch<T: Send + 'static>(
     case: &str,
     silence: Duration,
@@ -99,7 +100,7 @@ pub(crate) fn watch<T: Send + 'static>(
     let thread = thread::Builder::new().name(case.to_owned()).spawn({
         let pulse = Arc::clone(&pulse);
         move || {
-            // Once the case has been given up, nobody wants to know.
+            // Once the case is given up, the receiver is gone.
             let emit = |event| drop(sender.send(Told::Event(Box::new(event))));
             let end = work(&pulse, &emit);
             drop(sender.send(Told::End(end)));
@@ -147,7 +148,7 @@ pub(crate) fn watch<T: Send + 'static>(
     }
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned())
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_panic_ends_the_case_alone() {
-        // Printing where it was may take a while.
+        // Printing the backtrace may take a while.
         let patient = Duration::from_secs(600);
         let came: Result<(), _> = watch("panics", patient, &|_| {}, |_, _| panic!("out of bananas"));
         let told = came.unwrap_err().to_string();

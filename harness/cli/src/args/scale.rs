@@ -43,7 +43,7 @@ pub struct ScaleRun {
     /// Number of members that fail at the same time
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub failing: usize,
-    /// How workloads move: directly, gracefully or divided
+    /// Kind of migration: directly, gracefully or divided
     #[arg(long, value_name = "PROFILE", default_value_t = Named(Profile::Directly))]
     pub profile: Named<Profile>,
     /// Members on which workloads begin: failing, or all in turn

@@ -1,7 +1,7 @@
-//! A folder for each run below the folder of timelines that is Baton's own, and an end to those of earlier runs.
+//! Creates a folder for each run below Baton's folder of timelines, and removes the folders of earlier runs.
 //!
-//! Nothing is removed but folders that are named as those of runs are, hold nothing but timelines and logs, and that no run
-//! is using: a run holds a lock on its own.
+//! Removes only folders that have the name of a run, contain nothing but timelines and logs, and are not in use: each
+//! run holds a lock on its folder.
 
 use std::{
     ffi::OsStr,
@@ -14,13 +14,13 @@ use jiff::Timestamp;
 
 use super::create_folder;
 
-/// So many runs are kept that have left something, the latest ones.
+/// Number of latest runs whose folders are kept.
 pub const KEPT: usize = 20;
 
-/// How the folder of a run is called: when it first left something, so that names are in order.
+/// Format of a folder's name: the time of the first file, so that names sort by time.
 const NAME: &str = "%Y-%m-%dT%H-%M-%SZ";
 
-/// The folder of the present run. Nobody removes it until this is dropped.
+/// Folder of the current run. No other run removes it until this value is dropped.
 #[derive(Debug)]
 pub(super) struct RunFolder {
     pub(super) path: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct RunFolder {
 }
 
 impl RunFolder {
-    /// Creates one.
+    /// Creates a folder below `parent`.
     pub(super) fn new(parent: &Path, now: Timestamp) -> io::Result<Self> {
         create_folder(parent)?;
         let name = now.strftime(NAME).to_string();
@@ -43,7 +43,7 @@ impl RunFolder {
     }
 }
 
-/// Creates a folder and locks it; none if it is somebody else's.
+/// Creates and locks a folder; returns `None` if it exists already or another run holds its lock.
 fn take(path: &Path) -> io::Result<Option<File>> {
     use std::os::unix::fs::DirBuilderExt as _;
     match fs::DirBuilder::new().mode(0o700).create(path) {
@@ -54,7 +54,7 @@ fn take(path: &Path) -> io::Result<Option<File>> {
     let lock = File::open(path)?;
     match lock.try_lock() {
         Ok(()) => Ok(Some(lock)),
-        // Whoever prunes looks whether anybody uses it.
+        // A run that prunes holds the lock to see whether the folder is in use.
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
     }
@@ -65,18 +65,19 @@ fn take(path: &Path) -> io::Result<Option<File>> {
 pub struct NotRemoved {
     /// The folder.
     pub folder: PathBuf,
-    /// Why.
+    /// Error from the system.
     pub reason: io::Error,
 }
 
-/// Removes the folders of all runs below `parent` but the latest `kept`. What cannot be removed is told, and the rest is
-/// removed all the same.
+/// Removes the folders of all runs below `parent` but the latest `kept`. Returns those that could not be removed; an
+/// error does not stop the others from being removed.
 pub fn prune(parent: &Path, kept: usize) -> Vec<NotRemoved> {
     prune_by(parent, kept, |folder| fs::remove_dir_all(folder))
 }
 
 fn prune_by(parent: &Path, kept: usize, remove: impl Fn(&Path) -> io::Result<()>) -> Vec<NotRemoved> {
-    // Where nothing has been kept yet there is nothing to remove, and what cannot be read is told when it is written to.
+    // If nothing has been kept yet, there is nothing to remove; if the folder cannot be read, writing to it reports the
+    // error.
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
     let mut runs: Vec<(String, u32, PathBuf)> = folders
@@ -94,7 +95,7 @@ fn prune_by(parent: &Path, kept: usize, remove: impl Fn(&Path) -> io::Result<()>
     tried.collect()
 }
 
-/// When a run began and which of that second it was, if that is how a folder is called.
+/// Parses the name of a run's folder: the time when the run began, and its number within that second.
 fn name_of_run(name: &OsStr) -> Option<(String, u32)> {
     let name = name.to_str()?;
     let (began, number) = name.split_once('.').map_or((name, Some(1)), |(began, number)| {
@@ -104,17 +105,17 @@ fn name_of_run(name: &OsStr) -> Option<(String, u32)> {
     Some((began.to_owned(), number?))
 }
 
-/// A timeline, a log, or what was to become one when the run was killed.
+/// Returns `true` for a timeline, a log, or the temporary file of one that remains if a run was killed.
 fn is_of_run(file: &OsStr) -> bool {
     let kind = Path::new(file).extension().and_then(OsStr::to_str);
     matches!(kind, Some("jsonl" | "log")) || file.to_str().is_some_and(|it| it.starts_with(".baton-"))
 }
 
-/// Removes the folder of a run, unless somebody uses it or there is something in it that no run has put there.
+/// Removes the folder of a run, unless it is in use or contains files that no run has written.
 fn end(folder: &Path, remove: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
     let lock = match File::open(folder) {
         Ok(lock) => lock,
-        // Another run has removed it meanwhile.
+        // Another run removed it in between.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
@@ -247,7 +248,7 @@ mod tests {
             parent.join("2026-11-04T00-00-00Z"),
         )
         .unwrap();
-        // Somebody has put something into the folder of a run: a link, a folder, a file of another kind.
+        // Files that a user put into the folder of a run: a link, a folder, a file of another kind.
         symlink(&elsewhere, run(&parent, "2026-11-05T00-00-00Z").join("link.jsonl")).unwrap();
         run(&run(&parent, "2026-11-06T00-00-00Z"), "inside");
         fs::write(run(&parent, "2026-11-07T00-00-00Z").join("notes.md"), "mine").unwrap();

@@ -32,7 +32,7 @@ pub enum FolderError {
         /// Reason.
         source: JournalError,
     },
-    /// A new exploration was to begin in a folder that has a journal.
+    /// A new exploration would begin in a folder that has a journal.
     #[error("{} exists already", path.display())]
     Exists {
         /// Path of the journal.
@@ -132,7 +132,7 @@ impl Folder {
         Ok(())
     }
 
-    /// The line of a plan that has a result already.
+    /// Returns the line of a plan that already has a result.
     pub(super) fn done(&self, plan: &str) -> Option<&Line> {
         self.lines.get(plan)
     }

@@ -1,4 +1,4 @@
-//! The plans of an exploration: runs them, confirms and keeps what they show.
+//! The plans of an exploration: runs them, confirms their findings and keeps them.
 
 use std::{
     collections::BTreeSet,
@@ -194,7 +194,7 @@ impl Search<'_> {
         if new.is_empty() {
             let is_known = |finding: &Finding| known.contains(&Signature::of(finding));
             let odd: Vec<Finding> = run.shown.leads.iter().filter(|it| !is_known(it)).cloned().collect();
-            // Another plan has shown it, and its finding is written already.
+            // Another plan has shown the finding, and it is written already.
             let again = run.shown.deviations.iter().any(|it| !is_known(it));
             for lead in &odd {
                 before.tell(lead, tried);
@@ -225,8 +225,8 @@ impl Search<'_> {
         })
     }
 
-    /// The fewest moves that show a finding again, and that run: once more where runs can be repeated exactly, else three
-    /// times of five.
+    /// Returns the fewest moves that show a finding again, and their run. One run is enough where runs can be repeated
+    /// exactly; otherwise three of five must show it.
     fn confirmed(&self, tried: &Tried<'_>, signature: &Signature) -> Option<(Moves, VariantRun)> {
         let Explorable { case, base, .. } = tried.of;
         let whole = tried.plan.moves.clone();

@@ -1,4 +1,4 @@
-//! Runs one case: on a fleet of its own, to its result.
+//! Runs one case on a separate fleet.
 
 use std::{
     collections::BTreeMap,
@@ -34,8 +34,8 @@ use baton_core::{
     timeline::{HARNESS, Provenance, Timeline},
 };
 
-/// Runs one case to its result. A case that fails is retried as often as the settings say; one whose events came too close
-/// to each other to tell which was first is retried up to twice even if they say never.
+/// Runs one case to its result. A failed case is retried as often as the settings allow; a case whose events came too
+/// close to each other to tell their order is retried at least twice.
 pub fn run_case(case: &Case, settings: &Settings, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
     let plan = planned(case, settings);
     let mut tries = Tries::of(settings.retries);
@@ -55,12 +55,12 @@ pub fn run_case(case: &Case, settings: &Settings, emit: &(dyn Fn(Event) + Sync))
     }
 }
 
-/// How often a case may still be tried again.
+/// Number of retries that are left.
 #[derive(Debug)]
 struct Tries {
-    /// If it failed.
+    /// For failures.
     failed: u32,
-    /// If its events came too close to each other.
+    /// For events that came too close to each other.
     too_close: u32,
 }
 
@@ -72,7 +72,7 @@ impl Tries {
         }
     }
 
-    /// Whether a case that came out like this is tried again.
+    /// Returns `true` if a case with this outcome is retried, and counts the retry.
     fn again(&mut self, outcome: &CaseOutcome) -> bool {
         let left = match outcome {
             CaseOutcome::Conforms(_) | CaseOutcome::Unsupported { .. } => return false,
@@ -87,7 +87,7 @@ impl Tries {
     }
 }
 
-/// A set-up without the rates that the target runs with anyway, unless the case is about them.
+/// Returns the set-up without rates that the target has anyway, unless the case is about them.
 fn asked(case: &Case, setup: &ControllerSetup) -> ControllerSetup {
     let about_rates = case.features.iter().any(|feature| feature.as_str() == "EvictionRate");
     let mut setup = setup.clone();
@@ -97,7 +97,7 @@ fn asked(case: &Case, setup: &ControllerSetup) -> ControllerSetup {
     setup
 }
 
-/// The plan of a case, with its periods as short as it can bear and the settings want.
+/// Returns the plan of a case, with its periods shortened as far as the settings ask for and the case allows.
 pub(crate) fn planned(case: &Case, settings: &Settings) -> Plan {
     let plan = Plan::of(case).asking(settings.asked.clone());
     let setup = settings.target.setup_of(case);
@@ -151,7 +151,7 @@ fn try_case(case: &Case, plan: &Plan, settings: &Settings, attempt: u32, emit: &
     result
 }
 
-/// Why a case cannot be asked of this target on these clusters; empty if it can.
+/// Returns the reasons why a case cannot run against this target on these clusters; empty if it can.
 pub fn unsupported(case: &Case, plan: &Plan, settings: &Settings) -> Vec<String> {
     let declared = settings.target.features();
     let features = case.lacking(&declared);
@@ -163,7 +163,7 @@ pub fn unsupported(case: &Case, plan: &Plan, settings: &Settings) -> Vec<String>
         .collect()
 }
 
-/// Why a case takes too long to be run; nothing where waiting takes no time.
+/// Returns a reason if a case takes too long to run; `None` if waiting takes no real time.
 fn too_long(plan: &Plan, settings: &Settings) -> Option<String> {
     let max = settings.max_case_time?;
     if settings.backend.time_mode() == TimeMode::Virtual {
@@ -176,18 +176,18 @@ fn too_long(plan: &Plan, settings: &Settings) -> Option<String> {
     })
 }
 
-/// What came of a plan.
+/// Result of carrying out a plan.
 #[derive(Debug)]
 pub struct Ran {
-    /// What happened, closed.
+    /// The closed timeline.
     pub timeline: Timeline,
-    /// What the judge says of it.
+    /// The judge's verdict.
     pub verdict: Verdict,
-    /// Snapshots that are not as their files.
+    /// Snapshots that differ from their files.
     pub snapshots: Vec<SnapshotDifference>,
     /// Snapshots that were written.
     pub accepted: Vec<PathBuf>,
-    /// The versions of Kubernetes that the clusters say they have, where they tell.
+    /// Versions of Kubernetes that the clusters report.
     pub kubernetes: BTreeMap<ClusterName, String>,
 }
 
@@ -205,8 +205,8 @@ struct Files<'a> {
     traffic: Option<Traffic>,
 }
 
-/// Carries out the plan of a case on its own fleet and judges the timeline; the error says what is broken. It runs in
-/// a new thread; if it does not yield for too long, it is given up.
+/// Carries out the plan of a case on a separate fleet and judges the timeline. It runs in a new thread, which is given
+/// up if it does not yield for too long. The error describes a broken environment.
 pub fn execute(
     case: &Case,
     plan: &Plan,
@@ -217,7 +217,7 @@ pub fn execute(
     execute_with(case, plan, settings, log, None, emit)
 }
 
-/// The same, and records the writes of the target.
+/// The same as [`execute`], and records the writes of the target.
 pub(crate) fn execute_with(
     case: &Case,
     plan: &Plan,
@@ -242,7 +242,7 @@ pub(crate) fn execute_with(
         carry_out(&own, &plan, &settings, files, emit, pulse)
     });
     ended.unwrap_or_else(|given_up| {
-        // Clusters that are there only once are in the hands of what was given up.
+        // On clusters that exist only once, the thread that was given up still runs and would disturb other cases.
         if at_once.is_some() {
             stop.store(true, Ordering::SeqCst);
         }
@@ -301,7 +301,7 @@ fn carry_out(
     })
 }
 
-/// Carries out the plan on a fleet and judges what happened, or says what is broken.
+/// Carries out the plan on a fleet and judges the timeline. The error describes a broken environment.
 async fn on_fleet(
     fleet: &dyn Fleet,
     case: &Case,
@@ -357,7 +357,7 @@ async fn on_fleet(
 async fn versions(fleet: &dyn Fleet) -> BTreeMap<ClusterName, String> {
     let mut versions = BTreeMap::new();
     for cluster in std::iter::once(fleet.control()).chain(fleet.members()) {
-        // A cluster that does not tell is not broken for that; if it is, the run will show it.
+        // An error is ignored: if the cluster is broken, the run will show it.
         if let Ok(info) = cluster.inside(BATON).apiserver_version().await {
             versions.insert(cluster.name().clone(), info.git_version);
         }
@@ -365,7 +365,7 @@ async fn versions(fleet: &dyn Fleet) -> BTreeMap<ClusterName, String> {
     versions
 }
 
-/// Puts into a result what came of its plan, and keeps the timeline where it must be kept.
+/// Adds the result of a plan to the result of its case, and keeps the timeline if it must be kept.
 fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut CaseResult) {
     let conforms = ran.conforms();
     let Ran {
@@ -398,7 +398,7 @@ fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut
     result.timeline = Some(Arc::new(timeline));
 }
 
-/// Keeps the timeline of a case where one is asked for, or where those that failed are.
+/// Keeps the timeline of a case in the folder that the user named, or in the default folder for failed cases.
 fn keep(timeline: &Timeline, case: &Case, settings: &Settings, attempt: u32, result: &mut CaseResult) {
     let folder = settings.timelines.clone().unwrap_or_else(evidence::folder_of_run);
     let error = match evidence::keep(timeline, &folder, &evidence::name(case, settings, attempt)) {
@@ -409,7 +409,7 @@ fn keep(timeline: &Timeline, case: &Case, settings: &Settings, attempt: u32, res
         Err(error) => format!("cannot write the timeline to {}: {error}", folder.display()),
     };
     if settings.timelines.is_none() {
-        // Nobody asked for it: the case came out as it did.
+        // The user did not ask for the timeline: keep the result.
         errln!("error: {}: {error}", case.id);
         return;
     }

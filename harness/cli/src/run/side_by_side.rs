@@ -1,4 +1,4 @@
-//! Which cases are run at once: beside each other on one control plane, or each on clusters of its own.
+//! Distributes cases: on one shared control plane at once, or each on separate clusters.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -12,25 +12,25 @@ use baton_core::{
 use super::planned;
 use crate::{settings::Settings, show::count};
 
-/// The cases of a run, those that take longest first.
+/// Order of the cases of a run.
 #[derive(Debug)]
 pub struct Layout<'c> {
-    /// Those that are run beside each other on one control plane, before the others.
+    /// Cases that share a control plane, run before the others.
     pub beside_each_other: Vec<&'c Case>,
-    /// How many of them at once.
+    /// Number of them that run at once.
     pub at_once: usize,
-    /// All others.
+    /// All other cases.
     pub rest: Vec<&'c Case>,
-    /// How many of them at once: one, unless each has clusters of its own.
+    /// Number of them that run at once: one, unless each has separate clusters.
     pub rest_at_once: usize,
 }
 
 impl<'c> Layout<'c> {
-    /// Of a run with these settings.
+    /// Creates the layout of a run with these settings.
     pub fn of(cases: &'c [Case], settings: &Settings) -> Self {
         let mut order: Vec<&Case> = cases.iter().collect();
         if settings.backend.time_mode() == TimeMode::Real {
-            // What lets most time pass begins first, so that nobody waits for it alone at the end.
+            // Cases that wait longest begin first, so that none of them runs alone at the end.
             order.sort_by_cached_key(|case| Reverse(planned(case, settings).waits()));
         }
         let runs = |cases: &[&Case]| {
@@ -70,7 +70,7 @@ impl<'c> Layout<'c> {
         }
     }
 
-    /// What there is to say of it, if cases share a control plane.
+    /// Returns a description of the layout, if cases share a control plane.
     pub fn words(&self) -> Option<String> {
         let beside = self.beside_each_other.len();
         (beside > 0).then(|| {
@@ -84,19 +84,20 @@ impl<'c> Layout<'c> {
     }
 }
 
-/// What a result is worth.
+/// Weight of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// It counts.
+    /// The result counts.
     Counts,
-    /// It counts if a case that was alone has broken the same.
+    /// The result counts if a case that ran alone has broken the same requirements.
     IfAlsoAlone,
-    /// It does not count: the case is run again, alone.
+    /// The result does not count: the case is run again, alone.
     Nothing,
 }
 
-/// What the result of a case is worth. Beside others only what is as it should be counts: whatever is wrong might be so
-/// because of them. What the baseline says of the target is as it should be once it was seen of a case that was alone.
+/// Returns the weight of a result. Next to other cases only results that conform or are unsupported count, because the
+/// other cases might have caused a deviation. A deviation that the baseline knows counts once a case that ran alone has
+/// shown it.
 pub fn weight(result: &CaseResult, settings: &Settings) -> Weight {
     if !settings.beside_others || settings.interrupt.is_asked() {
         return Weight::Counts;
@@ -126,17 +127,17 @@ fn broken(result: &CaseResult) -> BTreeSet<RequirementId> {
     }
 }
 
-/// What cases have broken that were alone.
+/// Requirements that cases have broken that ran alone.
 #[derive(Debug, Default)]
 pub struct Confirmed(BTreeSet<RequirementId>);
 
 impl Confirmed {
-    /// Takes in the result of a case that was alone.
+    /// Adds the result of a case that ran alone.
     pub fn add(&mut self, result: &CaseResult) {
         self.0.extend(broken(result));
     }
 
-    /// Whether all that a case has broken beside others has also been broken by a case that was alone.
+    /// Returns `true` if a case that ran alone has broken every requirement that this result breaks.
     pub fn covers(&self, result: &CaseResult) -> bool {
         broken(result).is_subset(&self.0)
     }

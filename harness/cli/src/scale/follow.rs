@@ -14,7 +14,7 @@ use super::ScaleError;
 /// This many revisions of each workload at one moment are a hot loop: time does not pass while a program writes without
 /// waiting. A failover writes about 30.
 const MOST_PER_WORKLOAD: u64 = 1_000;
-/// So many revisions at one moment are none, however few the workloads.
+/// Fewer revisions than this at one moment are never a hot loop, however few the workloads.
 const FEW: u64 = 100_000;
 
 /// Follows the timeline of a run.
@@ -31,7 +31,7 @@ pub(super) struct Follow {
 pub(super) enum Stopped {
     /// The time is up.
     TimeLimit,
-    /// So many revisions were written without time passing.
+    /// Number of revisions that were written without time passing.
     HotLoop(u64),
     /// An action that leads to the goal failed.
     Broken(Box<ScaleError>),
@@ -60,10 +60,10 @@ impl Follow {
         self.ready.len()
     }
 
-    /// The members fail now, at this time of the run.
+    /// Marks the moment of the run at which the members fail.
     pub(super) fn fail(&mut self, at: Duration) {
         let new = self.drain.available();
-        // What is too much at one moment is found by the next goal.
+        // Too many revisions at one moment are reported by the next goal.
         for entry in new.entries() {
             self.take(entry);
         }

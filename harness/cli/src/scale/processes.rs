@@ -1,5 +1,5 @@
-//! Processor time and memory of this process and of those that it has started, from `/proc`. Other systems than Linux tell
-//! nothing there.
+//! Processor time and memory of this process and of its descendants, from `/proc`. On other systems than Linux both are
+//! empty.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -11,7 +11,7 @@ const TICKS: f64 = 100.0;
 /// Resources that processes used.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
-    /// This process, then those that it has started, by name.
+    /// This process, then its descendants, by name.
     pub(super) processes: Vec<Process>,
     /// Memory of the machine.
     pub(super) memory_kib: Option<u64>,
@@ -64,7 +64,7 @@ impl Usage {
 
 /// Checks whether a process is `from` or one of its descendants.
 fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, from: u32) -> bool {
-    // A chain cannot be longer than there are processes.
+    // A chain cannot be longer than the number of processes.
     for _ in 0..=all.len() {
         if pid == from {
             return true;
@@ -78,7 +78,7 @@ fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, from: u32) -> bool {
 }
 
 fn stat(line: &str) -> Option<Stat> {
-    // The name is in parentheses and may contain some.
+    // The name is in parentheses and may contain parentheses.
     let (before, after) = line.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
     let fields: Vec<&str> = after.split_whitespace().collect();

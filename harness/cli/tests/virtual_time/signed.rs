@@ -191,7 +191,7 @@ fn whatever_is_edited_the_signature_tells_it() {
     assert_told(&desk.verify("ours.pub"), 1, "was edited after it was signed");
     let short = signature.lines().take(3).chain(["AAAA"]).collect::<Vec<_>>().join("\n");
     fs::write(desk.path("report.yaml.minisig"), short).unwrap();
-    assert_told(&desk.verify("ours.pub"), 2, "is no signature in the format of minisign");
+    assert_told(&desk.verify("ours.pub"), 2, "is not a minisign signature");
     fs::write(desk.path("report.yaml.minisig"), signature).unwrap();
     assert_told(&desk.verify("ours.pub"), 0, "confirmed");
 }
