@@ -43,7 +43,7 @@ pub struct Cli {
     /// cases/requirements.yaml [default: the current folder; the built-in suite alone for `report verify` and `report sign`]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Suite")]
     pub root: Option<PathBuf>,
-    /// What to do.
+    /// Command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -168,7 +168,7 @@ pub enum Schema {
 #[derive(Debug, Args)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a flag of its own on the command line"
+    reason = "each is a separate flag on the command line"
 )]
 pub struct Run {
     /// Cases, by name, area (proposal), pattern ('queue/*'), file or folder [default: all]

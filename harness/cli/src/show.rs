@@ -87,7 +87,7 @@ pub fn objects(case: &Case) -> String {
 /// Describes whether a case can share a control plane with others.
 pub fn sharing(case: &Case) -> String {
     match case.alone() {
-        None => "on existing clusters: can be run beside others".to_owned(),
+        None => "on existing clusters: can share a control plane with other cases".to_owned(),
         Some(reason) => format!("on existing clusters: is run alone: {reason}"),
     }
 }

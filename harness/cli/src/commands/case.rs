@@ -12,10 +12,10 @@ use thiserror::Error;
 use super::{Exit, bad_input, with_suite};
 use crate::{args, files::Roots, load::Suite};
 
-/// What a new case file holds: a case that conforms, with comments.
+/// Content of a new case file: a case that conforms, with comments.
 const SKELETON: &str = include_str!("case.yaml");
 
-/// Where the case's name belongs in it.
+/// Placeholder for the case's name in it.
 const NAME: &str = "NAME";
 
 #[derive(Debug, Error)]
@@ -48,7 +48,7 @@ impl NewCaseError {
 /// The schema that the first line of a new case names.
 const SCHEMA: &str = "fixtures/schemas/case.json";
 
-/// Does what is asked of case files.
+/// Runs a command on case files.
 pub(super) fn case(roots: &Roots, asked: &args::Case) -> Exit {
     let args::Case::New { name } = asked;
     with_suite(Suite::load(roots), |suite| match new(roots, &suite, name) {
@@ -94,7 +94,7 @@ fn new(roots: &Roots, suite: &Suite, wanted: &str) -> Result<PathBuf, NewCaseErr
     Ok(file)
 }
 
-/// Small letters, digits and dashes: it names files.
+/// Returns `true` for small letters, digits and dashes: the name becomes a file name.
 fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !text.is_empty() && text.chars().all(fits)

@@ -1,4 +1,4 @@
-//! `baton completions`: clap's scripts, which also know the names of cases. They ask `baton list --names` for them.
+//! `baton completions`: clap's scripts, extended by the names of cases, which they get from `baton list --names`.
 
 use clap::CommandFactory as _;
 use clap_complete::Shell;
@@ -23,7 +23,7 @@ const FISH: &str = r#"
 complete -c baton -n "__fish_baton_using_subcommand run plan lint" -a "(baton list --names 2>/dev/null)"
 "#;
 
-/// What follows the function that is defined first, as zsh wants it.
+/// End of the script for zsh, after the functions.
 const ZSH: &str = r#"
 (( $+functions[_baton_cases] )) ||
 _baton_cases() {
@@ -31,7 +31,7 @@ _baton_cases() {
 }
 "#;
 
-/// The script for a shell.
+/// Returns the script for a shell.
 pub(super) fn script(shell: Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "baton", &mut script);
@@ -44,7 +44,7 @@ pub(super) fn script(shell: Shell) -> String {
     }
 }
 
-/// Arguments that are cases are completed by a function of ours.
+/// Completes arguments that are cases with our function.
 fn with_cases_in_zsh(script: &str) -> String {
     let mut with_cases = String::new();
     for line in script.lines() {

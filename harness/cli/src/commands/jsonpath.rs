@@ -1,4 +1,4 @@
-//! `baton jsonpath`: what a path makes of a status.
+//! `baton jsonpath`: evaluates a path against a status.
 
 use std::{
     io::{self, IsTerminal as _, Read as _},
@@ -26,7 +26,7 @@ pub fn jsonpath(path: &str, file: &Path) -> Exit {
         Ok(text) => text,
         Err(error) => return bad_input(&error, &format!("check that {} is the right file", file.display())),
     };
-    // YAML holds most of JSON too, but not all its escapes and numbers.
+    // YAML includes most of JSON, but not all its escapes and numbers.
     let status: Value = match serde_json::from_str(&text).or_else(|_| plain::read(&text)) {
         Ok(status) => status,
         Err(error) => return bad_input(&error, "the file must hold JSON or YAML"),
@@ -48,7 +48,7 @@ fn read(file: &Path) -> io::Result<String> {
         errln!("reading the status from standard input; press Ctrl-D to end it");
     }
     let mut text = String::new();
-    // What never ends must not fill the memory.
+    // An endless input must not fill the memory.
     io::stdin()
         .lock()
         .take(yaml::LARGEST_FILE as u64 + 1)

@@ -74,7 +74,7 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
         return Exit::BadInput;
     }
     with_suite(suite, |suite| {
-        // A file may have several scenarios; the timeline is of one of them.
+        // A file may have several scenarios; the timeline belongs to one of them.
         let Some(case) = suite.cases.iter().find(|case| case.id == begin.case) else {
             errln!(
                 "error: {} is of the case {}, which is not in {wanted}",
@@ -162,7 +162,7 @@ fn judge_by(case: &Case, plan: &Plan, roots: &Roots, timeline: &Timeline) -> Exi
     if differences.is_empty() { exit } else { Exit::Deviates }
 }
 
-/// A case that the implementation does not support says nothing of it.
+/// Reports a case that the implementation does not support: its result does not count.
 fn unsupported(verdict: &Verdict, exit: Exit) -> Exit {
     let Some(reason) = &verdict.unsupported else {
         return exit;
@@ -188,7 +188,7 @@ fn remarks(remarks: &[Finding], proposed: &[Finding]) {
     }
 }
 
-/// Prints the findings. What is inconclusive neither deviates nor conforms.
+/// Prints the findings. Inconclusive findings are neither a deviation nor a proof.
 fn report(findings: &[Finding], inconclusive: &[Finding], timeline: &Timeline) -> Exit {
     for finding in findings {
         outln!("{finding}\n");

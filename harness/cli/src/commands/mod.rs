@@ -1,4 +1,4 @@
-//! What each command does, and the exit code it ends with.
+//! The commands and their exit codes.
 //!
 //! [`execute`] dispatches; short commands are here, each longer one has a module.
 
@@ -43,7 +43,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The worse of two; what deviates does so whatever else could not be judged.
+    /// Returns the worse of two results. A deviation counts more than cases that could not be judged.
     fn and(self, other: Self) -> Self {
         let rank = |exit: Self| match exit {
             Self::Conforms => 0,
@@ -68,8 +68,8 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Carries out a command. Results go to standard output, errors to standard error. Results that cannot be written are an
-/// error, too.
+/// Carries out a command. Writes results to standard output and errors to standard error. If results cannot be written,
+/// that is an error, too.
 pub fn execute(cli: &Cli) -> Exit {
     let exit = carry_out(cli);
     if terminal::lost_output() {
@@ -154,7 +154,7 @@ fn carry_out(cli: &Cli) -> Exit {
     }
 }
 
-/// With the cases that can be read; the others are told, and the exit code tells it too.
+/// Calls a function with the cases that can be read. Prints the errors of the others; the exit code reflects them.
 fn with_suite(suite: Result<Suite, LoadError>, then: impl FnOnce(Suite) -> Exit) -> Exit {
     let suite = match suite {
         Ok(suite) if suite.cases.is_empty() => suite.whole(),
@@ -198,7 +198,7 @@ fn explain(suite: &Suite, id: &str) -> Exit {
     Exit::BadInput
 }
 
-/// Prints what is wrong with files.
+/// Prints why the suite cannot be read.
 fn not_loaded(error: &LoadError) -> Exit {
     match error {
         LoadError::Cases(found) | LoadError::Target(found) => err!("{}", show::diagnostics(found)),
@@ -216,7 +216,7 @@ fn not_loaded(error: &LoadError) -> Exit {
     Exit::BadInput
 }
 
-/// Prints what is wrong with rules of the workload simulator.
+/// Prints errors in rules of the workload simulator.
 fn wrong_rules(wrong: &[Diagnostic]) -> Exit {
     err!("{}", show::diagnostics(wrong));
     errln!(

@@ -40,7 +40,7 @@ async fn recorded(arguments: &args::Record) -> Exit {
         Err(error) => return bad_input(&error, &format!("{path} cannot be written")),
     };
     let interrupted = async {
-        // Without signals it records until it is killed; every line is written at once.
+        // If signals cannot be received, it records until it is killed; every line is written at once.
         if let Err(error) = up::interrupted().await {
             errln!("warning: Ctrl-C cannot be received: {}", error_chain(&error));
             std::future::pending::<()>().await;

@@ -38,7 +38,7 @@ use crate::{
     signature::SignatureError,
 };
 
-/// Why a report cannot be processed.
+/// Error when a report cannot be processed.
 #[derive(Debug, Error)]
 enum InputError {
     #[error("{} cannot be read", path.display())]

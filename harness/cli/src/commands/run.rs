@@ -45,8 +45,8 @@ use crate::{
     snapshots::Stored,
 };
 
-/// Runs the cases of a suite as the arguments say. Invalid arguments are reported before any cluster boots. What the
-/// baseline says is held against all cases, not only against those that are run.
+/// Runs the cases of a suite as the arguments say. Invalid arguments are reported before any cluster boots. The
+/// baseline is checked against all cases, not only those that run.
 pub(super) fn run(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     let spec = arguments.target.as_ref().map(|file| load::target(roots, file, all));
     let spec = match spec.transpose() {
@@ -59,7 +59,7 @@ pub(super) fn run(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Ru
     );
     let mut cases = suite.cases;
     let wrong = lint::look(roots, &cases);
-    // Another implementation may bring definitions that allow what those of the program do not.
+    // Another implementation may bring definitions that allow other objects than those of the program.
     let has_ours = !arguments.on.shares_control_plane() && spec.as_ref().is_none_or(brings_no_api);
     if has_ours && !wrong.cases.is_empty() {
         cases.retain(|case| !wrong.cases.contains(&case.id));
@@ -80,12 +80,12 @@ pub(super) fn run(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Ru
     }
 }
 
-/// Whether the definitions of the failover API are those of the program, and nothing changes what is written.
+/// Returns `true` if the failover API has the program's definitions, and no webhook changes what is written.
 fn brings_no_api(spec: &TargetSpec) -> bool {
     spec.control_plane.definitions.is_none() && spec.control_plane.webhooks.is_empty()
 }
 
-/// The same of cases in which nothing is wrong, as far as is known.
+/// Runs cases in which no error was found.
 fn run_right(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Run, spec: Option<TargetSpec>) -> Exit {
     let folder = arguments.timelines.clone().unwrap_or_else(evidence::folder_by_default);
     let before = LastRun::read(&folder, roots.folder());
@@ -149,7 +149,7 @@ fn run_right(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Run, sp
     )
 }
 
-/// Removes what runs long ago have left in the folder that is Baton's own.
+/// Removes the folders of old runs from Baton's folder of timelines.
 fn prune(folder: &Path) {
     for NotRemoved { folder, reason } in runs::prune(folder, runs::KEPT) {
         errln!(
@@ -159,7 +159,7 @@ fn prune(folder: &Path) {
     }
 }
 
-/// Ends a run on clusters that are there already, but on which nothing can be run.
+/// Ends a run whose clusters exist but cannot be used.
 fn end(settings: &Settings) -> Exit {
     if let Err(reason) = backend::end(&*settings.backend) {
         errln!("error: {reason}");
@@ -167,7 +167,7 @@ fn end(settings: &Settings) -> Exit {
     Exit::Broken
 }
 
-/// Lets a workload fail over before all others; an exit code if the cases would be run in vain.
+/// Runs the preflight; returns an exit code if the cases would run in vain.
 fn run_preflight(preflight: Option<&Preflight>, settings: &Settings) -> Result<(), Exit> {
     let Some(preflight) = preflight else {
         return Ok(());
@@ -217,7 +217,7 @@ fn carry_out(
         output.end(&summary, report);
     }
     if let Err(error) = last_run.write(folder) {
-        // What the run came to does not depend on it.
+        // The result of the run does not depend on the file.
         errln!(
             "warning: cannot record this run for --rerun-failed in {}: {error}",
             folder.display()
@@ -252,7 +252,7 @@ fn carry_out(
     }
 }
 
-/// The entries of a baseline that no case shows any more, an error a line.
+/// Returns the entries of a baseline that no case shows any more, as one error per line.
 fn stale(baseline: &Baseline, report: &ConformanceReport) -> Vec<String> {
     let entries = baseline.holding().zip(&report.baseline);
     let stale = entries.filter(|(_, judged)| judged.outdated);
@@ -268,7 +268,7 @@ fn stale(baseline: &Baseline, report: &ConformanceReport) -> Vec<String> {
     lines.collect()
 }
 
-/// A run in which nothing was judged says nothing of the target.
+/// Returns an error if no case was judged: such a run proves nothing about the target.
 fn nothing_judged(summary: &Summary) -> Exit {
     let cases = show::count(summary.unsupported, "case");
     errln!("error: nothing was judged: {cases} selected, and the target or the clusters support none");
@@ -279,7 +279,7 @@ fn nothing_judged(summary: &Summary) -> Exit {
     Exit::Broken
 }
 
-/// Writes the reports; says whether all of them could be.
+/// Writes the reports; returns `true` if all of them were written.
 fn tell_reports(reports: Reports) -> bool {
     let mut all_written = true;
     for report in reports.finish() {
@@ -295,7 +295,7 @@ fn tell_reports(reports: Reports) -> bool {
 }
 
 fn exit(summary: &Summary) -> Exit {
-    // What is inconclusive is no fault of the target, and no proof either.
+    // An inconclusive result is not a fault of the target, and not a proof either.
     let deviating = summary.deviating + summary.showing_others;
     match (summary.broken, deviating, summary.inconclusive) {
         (0, 0, 0) => Exit::Conforms,
@@ -313,7 +313,7 @@ fn refused(error: &BackendError) -> Exit {
     }
 }
 
-/// How cases are run, and what is tried before, if that is wanted.
+/// Returns the settings of a run, and the preflight unless it is skipped.
 fn settings(
     roots: &Roots,
     arguments: &args::Run,
@@ -323,7 +323,7 @@ fn settings(
 ) -> Result<(Settings, Option<Preflight>), Exit> {
     let default = Settings::new(roots.clone());
     let interrupt = Interrupt::listen().map_err(|error| refused(&error.into()))?;
-    // Cases share a control plane that exists only if somebody wants them to.
+    // Cases share an existing control plane only if the user asks for it.
     let shared = arguments.on.shares_control_plane();
     let jobs = match arguments.jobs {
         _ if arguments.pause_on_failure => 1,
@@ -357,7 +357,7 @@ fn settings(
         fail_fast: arguments.fail_fast,
         pause_on_failure: arguments.pause_on_failure,
         part_of: Some(suite),
-        // Now: the preflight starts the target, which may write files.
+        // Read now: the preflight starts the target, which may write files.
         stored: Some(Arc::new(Stored::read(roots, &selected.cases))),
         ..default
     };
@@ -365,7 +365,8 @@ fn settings(
         None => Ok((selected, None)),
         Some(spec) => {
             let (mut settings, preflight) = described(spec, selected, all)?;
-            // Only what is built in has no preflight. Others must not know what values a case will have.
+            // A target with a preflight must not be able to predict the values of a case; the built-in one has no
+            // preflight.
             if arguments.seed.is_none() && preflight.is_some() {
                 settings.seed = random_seed();
             }
@@ -377,7 +378,8 @@ fn settings(
     }
 }
 
-/// The selected cases with the suite that they come from. Files that replace those of the program are named.
+/// Returns the selected cases with the suite that they come from. Prints a warning with the files that replace those of
+/// the program.
 fn provenance_of(roots: &Roots, selected: &Selected, all: &Suite) -> Result<baton_core::event::Suite, Exit> {
     let replaced = roots.replaced().map_err(|source| {
         let path = roots.folder().to_owned();
@@ -395,15 +397,15 @@ fn provenance_of(roots: &Roots, selected: &Selected, all: &Suite) -> Result<bato
     })
 }
 
-/// So many cases a processor run at once in real time: they wait most of the time.
+/// Number of cases per processor that run at once in real time: they wait most of the time.
 const WAITING: usize = 8;
 
-/// Nine digits at most, for people who want the same run again.
+/// Returns a seed of nine digits at most, short enough to type for users who repeat a run.
 fn random_seed() -> u64 {
     RandomState::new().build_hasher().finish() % 1_000_000_000
 }
 
-/// With the target that a file describes.
+/// Sets the target that a file describes.
 pub(super) fn described(
     spec: TargetSpec,
     settings: Settings,

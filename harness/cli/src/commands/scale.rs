@@ -57,7 +57,7 @@ pub(super) fn compare(ScaleCommand::Compare { one, other }: &ScaleCommand) -> Ex
 
 /// Measures a run as the arguments say.
 pub(super) fn scale(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Exit {
-    // Whatever the time limit is: nothing is started for numbers that do not fit.
+    // Checked with any time limit: no clusters start for numbers that are invalid.
     if let Err(error) = arguments.parameters(REAL_LIMIT).check() {
         return bad_input(&error, error.help());
     }

@@ -61,7 +61,7 @@ async fn boot_and_wait(arguments: &args::Up) -> Result<(), String> {
     interrupted.map_err(|error| format!("Ctrl-C cannot be received: {error}"))
 }
 
-/// Returns on Ctrl-C, or on a signal that service managers and closed terminals send.
+/// Waits for Ctrl-C, or for a signal that service managers and closed terminals send.
 pub(crate) async fn interrupted() -> std::io::Result<()> {
     Signals::new()?.any().await;
     Ok(())
@@ -82,7 +82,7 @@ async fn start_controller(fleet: &Embedded) -> Result<Box<dyn Running>, String> 
         .map_err(|error| error_chain(&error))
 }
 
-/// Writes a kubeconfig with a context for each cluster beside theirs.
+/// Writes one kubeconfig with a context for each cluster next to the clusters' own kubeconfigs.
 fn merged(description: &Description) -> Result<Option<PathBuf>, Box<dyn Error>> {
     let clusters = std::iter::once(&description.control).chain(&description.members);
     let mut files = clusters.filter_map(|cluster| cluster.kubeconfig.as_ref());

@@ -23,10 +23,10 @@ use super::{
     programs::{Values, find, kubeconfig, variables},
 };
 
-/// Of what a command writes, so many lines are kept.
+/// Number of lines of a command's output that are kept.
 const MOST_LINES: usize = 10_000;
 
-/// The commands of a target, found.
+/// Commands of a target whose programs were found.
 #[derive(Debug)]
 pub(super) struct Commands {
     found: BTreeMap<String, (Exec, PathBuf)>,
@@ -36,8 +36,7 @@ pub(super) struct Commands {
 impl Commands {
     /// Finds the programs of commands; `folder` is that of the target file.
     ///
-    /// # Errors
-    /// [`TargetFileError`] if one is not there, or a variable of the environment is not set.
+    /// [`TargetFileError`] if a program is not found, or an environment variable is not set.
     pub(super) fn find(commands: &BTreeMap<String, Exec>, folder: &Path) -> Result<Self, TargetFileError> {
         let variables = variables(commands.values(), None)?;
         let values = Values::of_variables(&variables);
@@ -51,7 +50,7 @@ impl Commands {
         })
     }
 
-    /// A command that a case runs and that is not there.
+    /// Returns a command that a case runs and that the target does not have.
     pub(super) fn lacks<'c>(&self, case: &'c Case) -> Option<&'c str> {
         case.steps.iter().find_map(|step| match &step.action {
             Action::Run(run) if !self.found.contains_key(&run.command) => Some(run.command.as_str()),

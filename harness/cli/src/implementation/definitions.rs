@@ -1,4 +1,4 @@
-//! The definitions that an implementation brings along.
+//! CustomResourceDefinitions of an implementation.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::described::TargetFileError;
 use crate::files;
 
-/// The kinds that cases write and look at; Cluster may be served by an aggregated API server.
+/// Kinds that cases write and read. Cluster may be served by an aggregated API server instead.
 const NEEDED: [&str; 5] = [
     "PropagationPolicy",
     "ClusterPropagationPolicy",
@@ -27,10 +27,9 @@ const NEEDED: [&str; 5] = [
     "Work",
 ];
 
-/// The definitions in a file, or in all YAML files of a folder and those below it.
+/// Reads the definitions in a file, or in all YAML files of a folder and its subfolders.
 ///
-/// # Errors
-/// If there are none, one of them cannot be read, kinds are lacking, or an API server refuses one.
+/// If there are no definitions, one of them cannot be read, kinds are missing, or an API server refuses one.
 pub(super) fn read(place: &Path) -> Result<Vec<Value>, TargetFileError> {
     let mut found: Vec<(PathBuf, Value)> = Vec::new();
     for file in files(place)? {
@@ -84,7 +83,7 @@ fn files(place: &Path) -> Result<Vec<PathBuf>, TargetFileError> {
     Ok(found)
 }
 
-/// Gives them to an API server, each for itself, so that a refusal is told with its file.
+/// Creates the definitions on an API server one by one, so that an error names the file.
 fn try_out(found: &[(PathBuf, Value)]) -> Result<(), TargetFileError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| wrong(Path::new("."), error.to_string()))?;

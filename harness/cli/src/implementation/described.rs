@@ -30,53 +30,53 @@ use super::{
     programs::{self, Programs},
 };
 
-/// Why what a target file describes cannot be had here.
+/// Error when the target of a target file cannot be used here.
 #[derive(Debug, Error)]
 pub enum TargetFileError {
-    /// There is no such program.
+    /// The program of a command was not found.
     #[error("the command {command} of the target was not found")]
     NoCommand {
-        /// As it stands in the file.
+        /// Command as the file has it.
         command: String,
-        /// Where it was looked for, and how to get it.
+        /// Folders that were searched, and how to install the program.
         help: String,
     },
-    /// A variable of the environment that the file speaks of is not set.
+    /// An environment variable that the file refers to is not set.
     #[error("the environment variable {name} is not set, and the target file says {place}")]
     NoVariable {
-        /// The variable.
+        /// Name of the variable.
         name: String,
-        /// Where it stands in the file.
+        /// Text in the file that refers to it.
         place: String,
-        /// How to get what it names.
+        /// How to get the variable's content.
         help: String,
     },
-    /// What is to have the definitions of the implementation does not.
+    /// The file or folder for the definitions of the implementation does not have them.
     #[error("{} cannot serve as the target's definitions: {reason}", place.display())]
     Definitions {
         /// The file or folder.
         place: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
-    /// What is to have webhook configurations does not.
+    /// The file for webhook configurations does not have them.
     #[error("{} cannot serve as the target's webhook configurations: {reason}", file.display())]
     Webhooks {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
-    /// There are no certificates for programs that serve others.
+    /// Certificates for programs that serve others cannot be created.
     #[error("certificates cannot be made")]
     NoCertificates(#[source] io::Error),
-    /// Nothing can be installed on clusters that begin empty.
+    /// The target must be installed before a run, but embedded clusters start empty.
     #[error("the target is `installed`, but embedded clusters start empty")]
     NothingInstalled,
 }
 
 impl TargetFileError {
-    /// What to do about it.
+    /// Returns a remedy for the user.
     pub fn help(&self) -> &str {
         match self {
             Self::NoCommand { help, .. } | Self::NoVariable { help, .. } => help,
@@ -91,7 +91,7 @@ impl TargetFileError {
 }
 
 impl TargetFileError {
-    /// Whether the environment is to blame, not the file.
+    /// Returns `true` if the environment caused the error, not the file.
     pub fn is_environment(&self) -> bool {
         matches!(self, Self::NoCertificates(_))
     }
@@ -107,17 +107,16 @@ pub struct Described {
 
 #[derive(Debug)]
 enum Run {
-    /// The built-in controller, and the definitions that the control plane has in the place of its own.
+    /// The built-in controller, and definitions that replace those of the control plane.
     Reference(Option<Arc<Vec<Value>>>),
     Installed,
     Exec(Box<Programs>),
 }
 
 impl Described {
-    /// Takes a checked target file; finds its command, if it names one.
+    /// Creates a target from a checked target file; finds the programs of its commands.
     ///
-    /// # Errors
-    /// If there is no such command.
+    /// If a program is not found.
     pub fn new(spec: TargetSpec) -> Result<Self, TargetFileError> {
         let folder = spec.file.parent().unwrap_or(Path::new("."));
         let commands = Commands::find(&spec.commands, folder)?;
@@ -132,12 +131,12 @@ impl Described {
         Ok(Self { spec, run, commands })
     }
 
-    /// What the file says.
+    /// Returns the content of the file.
     pub fn spec(&self) -> &TargetSpec {
         &self.spec
     }
 
-    /// Why it cannot be started with a set-up that may be wrong, to hear what it says.
+    /// Returns a reason if the target cannot be started with a set-up that may be invalid, to read its output.
     fn cannot_start_with(&self, asked: &ControllerSetup) -> Option<String> {
         let programs = match &self.run {
             Run::Reference(_) => return None,
@@ -153,7 +152,8 @@ impl Described {
         ))
     }
 
-    /// The option whose values it is to refuse, if it does not have that: its name is refused then.
+    /// Returns a reason if a start expects a value to be refused, and the target does not have the option: it would
+    /// refuse the name.
     fn has_no_such_option(&self, start: &Start) -> Option<String> {
         let options = &self.spec.settable.options;
         let lacking = |option: &&String| !options.contains(*option);
@@ -164,7 +164,7 @@ impl Described {
         Some(format!("needs the option {option}, which this target does not have"))
     }
 
-    /// A target that runs, with its metrics if it says where they are.
+    /// Adds the metrics to a running target, if the file gives their URL.
     fn with_metrics(&self, running: Box<dyn Running>, url: Option<String>) -> Box<dyn Running> {
         match (url, &self.spec.metrics) {
             (Some(url), Some(source)) => Box::new(Scraped {
@@ -178,7 +178,7 @@ impl Described {
 
     fn setup(&self, asked: &ControllerSetup, is_preserved: bool) -> Result<ControllerSetup, Vec<String>> {
         match self.run {
-            // Every gate and option of it can be set.
+            // The reference controller has every gate and option.
             Run::Reference(_) => Ok(asked.clone()),
             Run::Installed | Run::Exec(_) => self.spec.setup_for(asked, is_preserved),
         }
@@ -215,7 +215,7 @@ impl Target for Described {
     }
 
     fn setup_of(&self, case: &Case) -> ControllerSetup {
-        // What cannot be set up is unsupported, and never started.
+        // A case whose set-up is impossible is unsupported, and never started.
         self.setup(&case.controller, case.preserves_state()).unwrap_or_default()
     }
 
@@ -368,10 +368,10 @@ impl Target for Described {
     }
 }
 
-/// How long the metrics may take to be answered.
+/// Time limit of a request for metrics.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// A target whose metrics are at a URL.
+/// Target with metrics at a URL.
 struct Scraped {
     running: Box<dyn Running>,
     url: String,
@@ -408,7 +408,7 @@ impl Running for Scraped {
     }
 }
 
-/// Something that runs without the harness, before and after.
+/// Target that runs outside of the harness, before and after a case.
 struct Elsewhere;
 
 #[async_trait]

@@ -23,34 +23,34 @@ use tokio::{
     time::timeout,
 };
 
-/// How long a command may take to end when it is asked to, before it is killed.
+/// Time that a command gets to end on request before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How long the last lines of a command may take to come out of its pipe.
+/// Time limit for reading the last lines of a command from its pipe.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Of what a command wrote, this many lines are told when it ends by itself.
+/// Number of lines of a command's log that are reported when it exits early.
 const LAST_LINES: usize = 12;
 
 /// Programs that run together: if one of them ends, the target has ended.
 #[derive(Default)]
 pub(super) struct Group(Vec<Started>);
 
-/// A command that runs.
+/// Running command.
 pub(super) struct Started {
-    /// Its name, where there are several.
+    /// Name of the program, if there are several.
     pub(super) name: Option<String>,
-    /// Whether it is not under test.
+    /// Set if the program is not under test.
     pub(super) environment: bool,
     pub(super) program: Program,
     pub(super) log: PathBuf,
-    /// If somebody listens to it.
+    /// Output, if it is captured.
     pub(super) captured: Option<CapturedOutput>,
-    /// A folder of its own, as long as it runs.
+    /// Data folder of the program, removed when it ends.
     pub(super) data: Option<Scratch>,
 }
 
-/// What a command says, line by line.
+/// Output of a command, line by line.
 pub(super) struct CapturedOutput {
     lines: watch::Receiver<Vec<String>>,
     /// Ends with the last line.
@@ -58,7 +58,7 @@ pub(super) struct CapturedOutput {
 }
 
 impl CapturedOutput {
-    /// Listens to a pipe, and adds to the log what comes.
+    /// Captures the output in a pipe, and appends it to the log.
     pub(super) fn to(pipe: PipeReader, log: &Path) -> io::Result<Self> {
         let pipe = pipe::Receiver::from_owned_fd(pipe.into())?;
         let mut log = File::options().create(true).append(true).open(log)?;
@@ -66,7 +66,7 @@ impl CapturedOutput {
         let listening = tokio::spawn(async move {
             let mut pipe = BufReader::new(pipe).lines();
             while let Ok(Some(line)) = pipe.next_line().await {
-                // What cannot be kept is heard all the same.
+                // A line that cannot be written to the log is captured all the same.
                 let _ = writeln!(log, "{line}");
                 told.send_modify(|lines| lines.push(redact::text(&line)));
             }
@@ -79,10 +79,10 @@ impl Started {
     async fn ended(&mut self) -> Ended {
         let status = match self.program.ended().await {
             Ok(status) => status.to_string(),
-            Err(error) => format!("its exit status cannot be had: {error}"),
+            Err(error) => format!("its exit status is unknown: {error}"),
         };
         if let Some(captured) = &mut self.captured {
-            // What it has started may hold the pipe open for ever.
+            // A child of the program may keep the pipe open for ever.
             let _ = timeout(LAST_WORDS, &mut captured.listening).await;
         }
         Ended {
@@ -95,13 +95,13 @@ impl Started {
         }
     }
 
-    /// What it has said by the time that it says what is waited for.
+    /// Waits until a line contains all of the texts, and returns the lines so far.
     async fn said(&mut self, mentions: &[String], within: Duration) -> Vec<String> {
         let Some(captured) = &mut self.captured else {
             return Vec::new();
         };
         let mentions_all = |line: &String| mentions.iter().all(|text| line.contains(text.as_str()));
-        // In time or not, and whether it has ended or not: what was said counts.
+        // After a timeout or an early exit, the lines so far count.
         let _ = timeout(within, captured.lines.wait_for(|lines| lines.iter().any(mentions_all))).await;
         captured.lines.borrow().clone()
     }
@@ -112,14 +112,14 @@ impl Group {
         self.0.push(started);
     }
 
-    /// The last lines of the program that was started last.
+    /// Returns the last lines of the program that was started last.
     pub(super) fn last_lines(&self) -> Vec<String> {
         let last = self.0.last();
         last.map(|started| last_lines(&started.log, LAST_LINES))
             .unwrap_or_default()
     }
 
-    /// Completes when one of them has ended.
+    /// Waits until one of the programs has ended.
     pub(super) async fn first_to_end(&mut self) -> Ended {
         if self.0.is_empty() {
             return std::future::pending().await;
@@ -128,9 +128,9 @@ impl Group {
         select_all(ends).await.0
     }
 
-    /// Ends all of them; those that cannot be waited for are killed by their watchdogs.
+    /// Ends all programs. The watchdogs kill those that do not end in time.
     pub(super) async fn end(self) {
-        // What others need is ended after them.
+        // Programs that others need are ended after them.
         let (needed, others): (Vec<_>, Vec<_>) = self.0.into_iter().partition(|started| started.environment);
         for part in [others, needed] {
             join_all(part.into_iter().map(|started| started.program.stop(GRACE))).await;

@@ -1,9 +1,9 @@
 //! The implementation under test.
 //!
 //! - [`mod@reference`]: the reference controller, built in;
-//! - `programs`: the programs of a target; `commands`: those that cases run; `group`: those that run; `definitions`, `webhooks`: what the control plane gets
-//!   for them;
-//! - [`described`]: whatever a target file describes: a command, something installed, or the built-in one.
+//! - `programs`: the programs of a target; `commands`: commands that cases run; `group`: running programs;
+//!   `definitions`, `webhooks`: objects that the control plane gets for them;
+//! - [`described`]: the target of a target file: programs, an installed implementation, or the built-in controller.
 
 mod commands;
 mod definitions;

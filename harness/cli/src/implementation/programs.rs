@@ -1,7 +1,7 @@
-//! A target that is started for every case: its programs, found, and what the control plane is given for them.
+//! A target that starts for every case: its programs, and the objects that the control plane gets for them.
 //!
-//! [`Programs::start`] starts some of them in their order, each when the one before is ready; what comes of it is one
-//! [`Running`] for the runner.
+//! [`Programs::start`] starts programs in order, each when the one before is ready; together they are one [`Running`]
+//! for the runner.
 
 use std::{
     collections::BTreeMap,
@@ -37,17 +37,17 @@ use super::{
     webhooks,
 };
 
-/// The programs of a target, found.
+/// Programs of a target whose files were found.
 #[derive(Debug)]
 pub(super) struct Programs {
     found: Vec<Found>,
     control_plane: ControlPlane,
-    /// The webhook configurations of each file, with the address that they get.
+    /// Webhook configurations of each file, with the URL that they get.
     webhooks: Vec<(Vec<Value>, Template)>,
     definitions: Option<Arc<Vec<Value>>>,
-    /// The variables of the environment that are spoken of.
+    /// Values of the environment variables that the file refers to.
     variables: BTreeMap<String, String>,
-    /// What those that serve others show.
+    /// Certificates of programs that serve others.
     certificates: Certificates,
     ready_within: Duration,
 }
@@ -58,7 +58,7 @@ struct Found {
     path: PathBuf,
 }
 
-/// What places stand for.
+/// Values of placeholders.
 pub(super) struct Values(Vec<(String, String)>);
 
 impl Values {
@@ -81,10 +81,9 @@ impl Values {
 }
 
 impl Programs {
-    /// Finds programs and reads what the control plane is given; `folder` is that of the target file.
+    /// Finds programs and reads the objects for the control plane; `folder` is that of the target file.
     ///
-    /// # Errors
-    /// [`TargetFileError`] if something is not there, or not as it must be.
+    /// [`TargetFileError`] if a file is not found or invalid.
     pub(super) fn find(
         programs: &[Exec],
         control_plane: &ControlPlane,
@@ -117,12 +116,12 @@ impl Programs {
         })
     }
 
-    /// The definitions that the implementation brings along.
+    /// Returns the definitions of the implementation.
     pub(super) fn definitions(&self) -> Option<Arc<Vec<Value>>> {
         self.definitions.clone()
     }
 
-    /// What is needed to set gates or options and no program has; none if nothing is lacking.
+    /// Returns the field that a target file needs to set gates or options, if no program has it.
     pub(super) fn lacks(&self, asked: &ControllerSetup) -> Option<&'static str> {
         let all = || self.found.iter().map(|found| &found.exec);
         let gates = !asked.feature_gates.is_empty() && all().all(|exec| exec.feature_gates.is_none());
@@ -134,8 +133,8 @@ impl Programs {
         }
     }
 
-    /// Starts what goes on while the controller is stopped, and gives the control plane what it needs; none if there is
-    /// nothing of that kind.
+    /// Starts the programs that keep running while the controller is stopped, and creates the objects for them; `None`
+    /// if there are no such programs.
     pub(super) async fn start_api(
         &self,
         fleet: &dyn Fleet,
@@ -163,7 +162,7 @@ impl Programs {
         Ok(Some(started.group))
     }
 
-    /// Starts the controller; `heard` says whether somebody listens to it. Gives the URL of its metrics, too.
+    /// Starts the controller; `heard` is set if its output is captured. Also returns the URL of its metrics.
     pub(super) async fn start(
         &self,
         fleet: &dyn Fleet,
@@ -216,7 +215,7 @@ impl Programs {
         Ok(StartedGroup { group, values })
     }
 
-    /// The controller writes to the file that is asked for; where there are several programs, each other one beside it.
+    /// Returns the log of a program: `log` for the controller, a file next to it for each other program.
     fn log_of(&self, found: &Found, log: &Path) -> PathBuf {
         let first = self.found.iter().find(|it| it.exec.part == Part::Controller);
         if first.is_some_and(|first| first.exec.name == found.exec.name) {
@@ -269,7 +268,7 @@ fn cannot(exec: &Exec, error: &std::io::Error) -> TargetError {
     TargetError::Start(format!("{} cannot be started: {}", exec.name, error_chain(error)))
 }
 
-/// A command with all that it is given.
+/// Command with its arguments and environment.
 struct Call {
     args: Vec<String>,
     env: Vec<(String, String)>,
@@ -312,7 +311,7 @@ impl Call {
     }
 }
 
-/// The arguments that set gates and options.
+/// Returns the arguments that set gates and options.
 fn arguments(exec: &Exec, setup: &ControllerSetup) -> Vec<String> {
     let gates: Vec<_> = setup
         .feature_gates
@@ -342,7 +341,7 @@ pub(super) fn kubeconfig(cluster: &Cluster) -> Result<String, TargetError> {
     })
 }
 
-/// The definitions that the control plane is to have.
+/// Reads the definitions for the control plane.
 pub(super) fn definitions(
     control_plane: &ControlPlane,
     folder: &Path,
@@ -355,7 +354,7 @@ pub(super) fn definitions(
     Ok(Some(Arc::new(read)))
 }
 
-/// The variables of the environment that a target speaks of.
+/// Reads the environment variables that a target refers to.
 pub(super) fn variables<'a>(
     programs: impl IntoIterator<Item = &'a Exec>,
     control_plane: Option<&'a ControlPlane>,
@@ -387,7 +386,8 @@ fn named(prefix: &str, values: &BTreeMap<String, String>) -> Vec<(String, String
     named.collect()
 }
 
-/// Finds the program of a command: a path from the folder of the target file, or a name beside baton or on `PATH`.
+/// Finds the program of a command: a path relative to the folder of the target file, or a name, in baton's folder or on
+/// `PATH`.
 pub(super) fn find(exec: &Exec, command: &str, folder: &Path) -> Result<PathBuf, TargetFileError> {
     let is_path = command.contains('/');
     let folders: Vec<PathBuf> = if is_path {
@@ -395,7 +395,7 @@ pub(super) fn find(exec: &Exec, command: &str, folder: &Path) -> Result<PathBuf,
     } else {
         let beside = env::current_exe().ok();
         let beside = beside.as_deref().and_then(Path::parent).map(Path::to_owned);
-        // Tests lie one folder deeper than programs.
+        // Executables of tests are one folder deeper than programs.
         let above = beside
             .as_deref()
             .filter(|it| it.ends_with("deps"))
@@ -408,7 +408,7 @@ pub(super) fn find(exec: &Exec, command: &str, folder: &Path) -> Result<PathBuf,
         .iter()
         .map(|folder| folder.join(command))
         .find(|file| file.is_file())
-        // It starts in another folder.
+        // Absolute, because the program starts in another folder.
         .and_then(|file| std::path::absolute(file).ok());
     found.ok_or_else(|| {
         let place = if is_path {

@@ -32,13 +32,13 @@ use baton_decide::api::Cluster;
 use clap::Parser as _;
 use kube::Client;
 
-/// The user agent under which the reference controller writes.
+/// User agent of the reference controller.
 pub const USER_AGENT: &str = "baton-controller";
 
-/// Its command that drains a cluster.
+/// Command of the reference controller that drains a cluster.
 const DRAIN: &str = "drain";
 
-/// The features that the reference controller has.
+/// Features of the reference controller.
 const FEATURES: &[&str] = &[
     "Propagation",
     "ClusterPropagation",
@@ -137,7 +137,7 @@ impl Target for Reference {
     }
 }
 
-/// Runs a command of the reference controller, as its program does: its arguments, and what it writes.
+/// Runs a command of the reference controller, as its program does: takes the arguments, returns the output.
 pub async fn run_command(
     control: Client,
     clock: Clock,
@@ -173,7 +173,7 @@ pub async fn run_command(
     })
 }
 
-/// The user agent under which another instance writes.
+/// Returns the user agent of another instance.
 pub fn agent_of(instance: &str) -> String {
     format!("{USER_AGENT}-{instance}")
 }
@@ -192,9 +192,9 @@ async fn start_as(agent: &str, fleet: &dyn Fleet, setup: &ControllerSetup) -> Re
     .await
 }
 
-/// Starts the reference controller on these clients: of the control plane, and of the members by name. By its identity
-/// it stands for election, if the set-up asks for one. `webhooks` is an address of this machine that the control plane
-/// reaches, if there is one: there it serves its webhook.
+/// Starts the reference controller on these clients: of the control plane, and of the members by name. It takes part in
+/// leader election under its identity, if the set-up asks for that. `webhooks` is an address of this machine that the
+/// control plane reaches: the controller serves its webhook there, if it is given.
 pub async fn start(
     control: Client,
     members: BTreeMap<String, Client>,
@@ -216,7 +216,7 @@ pub async fn start(
     Ok(Box::new(Started { running, warnings }))
 }
 
-/// Members of a fleet in this process, by name: an address would lead nowhere.
+/// Members of a fleet in this process, by name: they have no address to connect to.
 struct InProcess(BTreeMap<String, Client>);
 
 #[async_trait]
@@ -253,7 +253,7 @@ impl Running for Started {
     }
 }
 
-/// What a case asks for, as options of the controller.
+/// Converts the set-up of a case to options of the controller.
 fn options(setup: &ControllerSetup) -> Result<Options, TargetError> {
     let refused = |error: OptionsError| TargetError::Setup(error.to_string());
     let mut options = Options::default();

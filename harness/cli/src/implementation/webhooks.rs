@@ -1,4 +1,4 @@
-//! Webhook configurations of an implementation, directed to where its webhook listens.
+//! Webhook configurations of an implementation, directed to the address of its webhook.
 
 use std::path::Path;
 
@@ -11,7 +11,8 @@ use crate::files;
 
 const KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
-/// The webhook configurations in a file. What its makers fill in when they install it may stand there as `{{name}}`.
+/// Reads the webhook configurations in a file. Values that are filled in during installation may be given as
+/// `{{name}}`.
 pub(super) fn read(file: &Path) -> Result<Vec<Value>, TargetFileError> {
     let wrong = |reason: String| TargetFileError::Webhooks {
         file: file.to_owned(),
@@ -31,7 +32,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<Value>, TargetFileError> {
     Ok(found)
 }
 
-/// The text without `{{name}}`: it would be a map, and in most places a wrong one.
+/// Removes `{{name}}` from a text: YAML would read it as a map, which is invalid in most places.
 fn without_places(text: &str) -> String {
     let mut rest = text;
     let mut kept = String::with_capacity(text.len());
@@ -61,7 +62,7 @@ pub(super) fn directed(configuration: &Value, url: &str, ca: &str) -> Value {
     directed
 }
 
-/// What stands behind the address in a URL.
+/// Returns the path in a URL.
 fn path(url: &str) -> String {
     let behind = url.split_once("://").map_or(url, |(_, behind)| behind);
     behind

@@ -1,4 +1,4 @@
-//! Assertions that blame many requirements for one field, and those that no label can meet.
+//! Assertions that blame many requirements for one field, and assertions that no label can meet.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::{place::Sources, policies::policies};
 
-/// An assertion that proves more than this many requirements should say which of its fields shows which.
+/// Largest number of requirements that an assertion can prove without naming the fields that show them.
 const WITHOUT_FIELDS: usize = 2;
 
-/// Those of a case.
+/// Returns warnings about assertions that prove many requirements.
 pub(super) fn sweeping(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let claims = |step: &Step| {
         let Action::Assert(assertion) = &step.action else {
@@ -34,9 +34,10 @@ pub(super) fn sweeping(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// Assertions on the label of a state preservation rule where no policy has it under a purge mode that injects (REC-05).
+/// Returns warnings about assertions on the label of a state preservation rule that no policy has under a purge mode
+/// which injects it (REC-05).
 pub(super) fn never_injected(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
-    // By label: a purge mode under which it is not injected; nothing if it may be.
+    // By label: a purge mode that does not inject it; `None` if another mode may.
     let mut modes: BTreeMap<&str, Option<&str>> = BTreeMap::new();
     for (_, policy) in policies(case) {
         for behavior in behaviors(policy) {
@@ -70,7 +71,7 @@ pub(super) fn never_injected(case: &Case, sources: &Sources<'_>) -> Vec<Diagnost
     found
 }
 
-/// Assertions on labels and annotations that are no texts.
+/// Returns warnings about assertions on labels and annotations whose values are not strings.
 pub(super) fn no_texts(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (step, whole) in looks(case) {
@@ -90,7 +91,7 @@ pub(super) fn no_texts(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// What objects must look like at some moment, by the assertions of a case.
+/// Returns the patterns of objects in the assertions of a case.
 fn looks(case: &Case) -> impl Iterator<Item = (&Step, &Pattern)> {
     case.steps.iter().filter_map(|step| match &step.action {
         Action::Assert(assertion) if assertion.mode != Mode::Never => match &assertion.condition {

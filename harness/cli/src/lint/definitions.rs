@@ -1,7 +1,8 @@
-//! Objects against their definitions: those of the failover API that come with the program, and those that the case applies.
+//! Validates objects against their definitions: those of the failover API in the program, and those that the case
+//! applies.
 //!
-//! Unknown fields, values of the wrong type, values that an enumeration does not have, numbers out of their range, and
-//! fields that are missing. Rules in CEL and patterns are left to the API server.
+//! Finds unknown fields, values of the wrong type, values outside of an enumeration, numbers out of range, and missing
+//! fields. CEL rules and patterns are left to the API server.
 
 use std::{
     collections::BTreeMap,
@@ -24,14 +25,14 @@ use super::{
 /// Group and kind.
 type GroupKind = (String, String);
 
-/// The versions that are served of kinds, with their schemas.
+/// Served versions of kinds, with their schemas.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Definitions {
     kinds: BTreeMap<GroupKind, BTreeMap<String, Arc<Value>>>,
 }
 
 impl Definitions {
-    /// Those that come with the program.
+    /// Definitions in the program.
     pub(super) fn bundled() -> &'static Self {
         static BUNDLED: LazyLock<Definitions> = LazyLock::new(|| {
             let mut bundled = Definitions::default();
@@ -46,7 +47,7 @@ impl Definitions {
         &BUNDLED
     }
 
-    /// With those that a case applies.
+    /// Returns these definitions and those that a case applies.
     pub(super) fn with_those_of(&self, case: &Case) -> Self {
         let mut all = self.clone();
         for step in &case.steps {
@@ -59,7 +60,7 @@ impl Definitions {
         all
     }
 
-    /// With one more, if it is one.
+    /// Adds an object, if it is a definition.
     pub(super) fn add(&mut self, definition: &Value) {
         if definition["kind"] != "CustomResourceDefinition" {
             return;
@@ -74,19 +75,19 @@ impl Definitions {
         self.kinds.insert(kind, schemas.collect());
     }
 
-    /// The kinds of a group.
+    /// Returns the kinds of a group.
     pub(super) fn kinds_of<'a>(&'a self, group: &str) -> Vec<&'a str> {
         let of_group = self.kinds.keys().filter(|(of, _)| of == group);
         of_group.map(|(_, kind)| kind.as_str()).collect()
     }
 
-    /// Whether a kind is defined, in whatever version.
+    /// Returns `true` if a kind is defined, in any version.
     pub(super) fn has(&self, group: &str, kind: &str) -> bool {
         self.kinds.contains_key(&(group.to_owned(), kind.to_owned()))
     }
 }
 
-/// Something that is wrong with an object.
+/// Error in an object.
 struct Problem {
     way: Way,
     part: Part,
@@ -94,7 +95,7 @@ struct Problem {
     help: String,
 }
 
-/// What is wrong with the objects that a case applies, and with those that it patches.
+/// Returns the errors in objects that a case applies or patches.
 pub(super) fn errors(case: &Case, known: &Definitions, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for step in &case.steps {
@@ -127,7 +128,7 @@ pub(super) fn errors(case: &Case, known: &Definitions, sources: &Sources<'_>) ->
     found
 }
 
-/// What a step writes: objects with their `apiVersion` and kind, and whether they are whole.
+/// Returns the objects that a step writes, each with its `apiVersion` and kind; the flag is `false` for patches.
 fn written(step: &Step) -> Vec<(&Value, (String, String), bool)> {
     match &step.action {
         Action::Apply { objects, .. } => {
@@ -143,7 +144,7 @@ fn written(step: &Step) -> Vec<(&Value, (String, String), bool)> {
     }
 }
 
-/// Whether required fields must be there: not in a patch.
+/// Validates an object. Required fields are checked only if the object is `whole`, not a patch.
 fn problems(object: &Value, schema: &Value, whole: bool) -> Vec<Problem> {
     let mut check = Check {
         whole,
@@ -177,7 +178,7 @@ impl Check {
         });
     }
 
-    /// The way so far, as people write it.
+    /// Returns the path so far as a text.
     fn path(&self) -> String {
         let mut path = String::new();
         for segment in &self.way {
@@ -222,7 +223,7 @@ impl Check {
     }
 
     fn value(&mut self, value: &Value, schema: &Value) {
-        // A text that a reference stands in becomes something else.
+        // A text with references gets its value only when the case runs.
         if value.is_null() || value.as_str().is_some_and(|text| !pattern::references(text).is_empty()) {
             return;
         }

@@ -1,18 +1,19 @@
-//! What can be found wrong with cases without running them, beyond what reading them finds.
+//! Checks cases without running them, beyond the errors that reading them finds.
 //!
-//! - `definitions`: objects that the definitions of the failover API, or those of the case itself, do not allow; errors;
-//! - `policies`: paths without braces, keys that no label can have; errors. Selectors that select nothing, kinds that no
-//!   step defines; warnings;
+//! - `definitions`: objects that the definitions of the failover API, or of the case, do not allow; errors;
+//! - `policies`: paths without braces, keys that are invalid for labels; errors. Selectors that select nothing, kinds
+//!   that no step defines; warnings;
 //! - `paths`: paths that name a field which a status cannot have; warnings;
 //! - `statuses`: conditions that no status can meet; warnings;
-//! - `steps`: taints that cannot be; errors. What is not recorded, gates that are off or misspelt; warnings;
-//! - `assertions`: assertions that blame many requirements for one field, or ask for a label that is not injected; warnings;
+//! - `steps`: impossible taints; errors. Objects that are not recorded, gates that are off or misspelt; warnings;
+//! - `assertions`: assertions that blame many requirements for one field, or ask for a label that is not injected;
+//!   warnings;
 //! - `scripts`: scripts of customizations that are not valid Lua; warnings;
 //! - `simulator`: statuses that nothing writes, rules for kinds that nothing defines; warnings;
-//! - `place`: where something stands in the files of a case.
+//! - `place`: positions in the files of a case.
 //!
-//! Errors are what an API server with these definitions refuses or loses. `baton run` leaves such a case out, unless the
-//! implementation may bring other definitions: then it tells the errors and runs the case.
+//! An error is an object that an API server with these definitions refuses or prunes. `baton run` leaves such a case
+//! out, unless the implementation may bring other definitions: then it prints the errors and runs the case.
 
 mod assertions;
 mod definitions;
@@ -31,25 +32,26 @@ use baton_core::{case::model::Case, names::CaseId, yaml::Diagnostic};
 use self::{definitions::Definitions, place::Sources, simulator::RuleFiles};
 use crate::files::Roots;
 
-/// What was found.
+/// Result of the checks.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// What cannot be right, with the definitions that are known.
+    /// Errors, given the known definitions.
     pub errors: Vec<Diagnostic>,
-    /// The cases that have such errors.
+    /// Cases with such errors.
     pub cases: BTreeSet<CaseId>,
-    /// What is suspicious.
+    /// Likely mistakes.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Findings {
-    /// All of it.
+    /// Returns all errors and warnings.
     pub fn all(self) -> Vec<Diagnostic> {
         [self.errors, self.warnings].concat()
     }
 }
 
-/// What is to be said of cases: in their order, and in that of their lines; scenarios of one file that have the same are
+/// Checks cases. Results are in the order of the cases and of their lines; scenarios of one file that share a result
+/// report it once.
 /// told once.
 pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
     let sources = Sources::new(roots);

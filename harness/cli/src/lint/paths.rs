@@ -1,8 +1,8 @@
 //! State preservation rules whose path names a field that the status of the workload cannot have.
 //!
-//! The schema of a status is known of kinds that the case defines itself, as long as it is closed, and of some built-in
-//! kinds. Of a path only the plain keys that it begins with are looked at; what comes after a wildcard, an index, a filter or
-//! a descent may be anything. A case that is about STP-06 misses on purpose and is not looked at.
+//! The schema of a status is known for kinds that the case defines, if it is closed, and for some built-in kinds. Only
+//! the plain keys at the beginning of a path are checked; the rest, after a wildcard, an index, a filter or a descent,
+//! may be anything. A case for STP-06 misses on purpose and is not checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,10 @@ use serde_json::{Map, Value, json};
 
 use super::place::Sources;
 
-/// The requirement that a path which matches nothing is an error: its cases miss on purpose.
+/// Requirement that a path which matches nothing is an error; its cases miss on purpose.
 const MISSES: &str = "STP-06";
 
-/// The fields that the status of a built-in kind can have.
+/// Fields of the statuses of built-in kinds.
 const BUILT_IN: [(&str, &str, &[&str]); 3] = [
     (
         "apps/v1",
@@ -71,7 +71,7 @@ const BUILT_IN: [(&str, &str, &[&str]); 3] = [
     ),
 ];
 
-/// Those of a case.
+/// Returns warnings about the paths of a case.
 pub(super) fn missing_fields(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     if case.requirements.contains(&MISSES.into()) {
         return Vec::new();
@@ -96,7 +96,7 @@ pub(super) fn missing_fields(case: &Case, sources: &Sources<'_>) -> Vec<Diagnost
 /// The `apiVersion` and the kind of a workload.
 pub(super) type Kind = (String, String);
 
-/// The policies that preserve state, each with the step that writes it and the kinds that it selects.
+/// Returns the policies that preserve state, each with the step that writes it and the kinds that it selects.
 pub(super) fn preserved_kinds(case: &Case) -> Vec<(&Step, BTreeSet<Kind>)> {
     let mut selected = BTreeMap::new();
     let mut found = Vec::new();
@@ -110,7 +110,7 @@ pub(super) fn preserved_kinds(case: &Case) -> Vec<(&Step, BTreeSet<Kind>)> {
     found
 }
 
-/// The schemas of the statuses that are known in a case.
+/// Returns the schemas of statuses that are known in a case.
 pub(super) fn schemas(case: &Case) -> BTreeMap<Kind, Value> {
     let built_in = BUILT_IN.iter().map(|(api_version, kind, fields)| {
         let fields: Map<_, _> = fields.iter().map(|field| ((*field).to_owned(), json!({}))).collect();
@@ -140,7 +140,7 @@ pub(super) fn text(value: &Value, pointer: &str) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// The policies that a step writes, whole or in part, with the kinds that they select.
+/// Returns the policies that a step writes, whole or in part, with the kinds that they select.
 fn policies<'s>(
     step: &'s Step,
     selected: &mut BTreeMap<(String, String), BTreeSet<Kind>>,
@@ -174,18 +174,18 @@ fn policies<'s>(
     found
 }
 
-/// The paths of a policy's state preservation rules.
+/// Returns the paths of a policy's state preservation rules.
 fn paths(policy: &Value) -> impl Iterator<Item = &str> {
     let rules = behaviors(policy).filter_map(|it| it.pointer("/statePreservation/rules")?.as_array());
     rules.flatten().filter_map(|rule| rule.get("jsonPath")?.as_str())
 }
 
-/// A key that a schema does not have.
+/// Key that a schema does not have.
 #[derive(Debug, PartialEq, Eq)]
 struct Miss {
-    /// The key, with those before it.
+    /// The key, with the keys before it.
     keys: String,
-    /// What to write instead.
+    /// Similar keys.
     help: String,
 }
 
@@ -240,7 +240,7 @@ fn first_miss(keys: &[&str], status: &Value) -> Option<Miss> {
     None
 }
 
-/// Whether there may be fields that a schema does not name.
+/// Returns `true` if a schema allows fields that it does not name.
 pub(super) fn is_open(schema: &Value) -> bool {
     ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"]
         .iter()
@@ -258,7 +258,7 @@ impl Miss {
             message: format!("the path `{path}` matches nothing: the status of a {kind} has no `{keys}`"),
             help: Some(help),
         };
-        // A path that a scenario gives stands before the steps.
+        // A path from the parameters of a scenario is above the steps.
         let of_step: usize = source
             .split_inclusive('\n')
             .take(step.line.saturating_sub(1))

@@ -1,4 +1,4 @@
-//! Where something stands in the files of a case: a field of an object in a step, or in a file below `fixtures/`.
+//! Positions in the files of a case: a field of an object in a step, or in a file below `fixtures/`.
 
 use std::{
     cell::RefCell,
@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use crate::files::{self, Roots};
 
-/// The way to a field: keys, and positions in lists.
+/// Path of a field: keys, and positions in lists.
 pub(super) type Way = Vec<Segment>;
 
-/// A part of such a way.
+/// Segment of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Segment {
     /// A member of a map.
@@ -27,16 +27,16 @@ pub(super) enum Segment {
     Item(usize),
 }
 
-/// Whether the key of a field is meant, or what it holds.
+/// Part of a field: its key or its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// The key.
     Key,
-    /// What it holds.
+    /// The value.
     Value,
 }
 
-/// Files as trees, each read once.
+/// Parsed files; each is read once.
 pub(super) struct Sources<'r> {
     roots: &'r Roots,
     read: RefCell<BTreeMap<PathBuf, Rc<Vec<Node>>>>,
@@ -50,7 +50,7 @@ impl<'r> Sources<'r> {
         }
     }
 
-    /// The text of a file, of the disk or of the program; empty if there is none.
+    /// Returns the text of a file, from the disk or from the program; empty if it does not exist.
     pub(super) fn text(&self, file: &Path) -> String {
         let read = files::read(file).or_else(|error| {
             let name = self.roots.name_of(file);
@@ -59,7 +59,7 @@ impl<'r> Sources<'r> {
         String::from_utf8_lossy(&read.unwrap_or_default()).into_owned()
     }
 
-    /// The documents of a file. Of one that is broken there are none: others say so.
+    /// Returns the documents of a file; empty if it is broken, which reading the cases reports.
     pub(super) fn documents(&self, file: &Path) -> Rc<Vec<Node>> {
         if let Some(read) = self.read.borrow().get(file) {
             return Rc::clone(read);
@@ -89,7 +89,7 @@ impl<'r> Sources<'r> {
         documents
     }
 
-    /// Something to say about a step: at its line.
+    /// Creates a diagnostic about a step, at its line.
     pub(super) fn of_step(&self, case: &Case, step: &Step, message: String, help: &str) -> Diagnostic {
         let text = self.text(&case.file);
         let start: usize = text
@@ -109,7 +109,7 @@ impl<'r> Sources<'r> {
         }
     }
 
-    /// Something to say about a field of a case.
+    /// Creates a diagnostic about a field of a case.
     pub(super) fn of_case(
         &self,
         case: &Case,
@@ -129,7 +129,8 @@ impl<'r> Sources<'r> {
         }
     }
 
-    /// Something to say about a field of an object that a step writes, or of the step as a whole if it cannot be found.
+    /// Creates a diagnostic about a field of an object that a step writes, or about the step if the field cannot be
+    /// found.
     pub(super) fn diagnostic(
         &self,
         (case, step): (&Case, &Step),
@@ -181,7 +182,7 @@ impl<'r> Sources<'r> {
     }
 }
 
-/// The node at the end of a way, or the last one before the way cannot be followed: a parameter stands there.
+/// Returns the node at a path, or the last one on it, if the rest comes from a parameter.
 fn find(node: &Node, way: &[Segment], part: Part) -> Node {
     let mut at = node.clone();
     for (number, segment) in way.iter().enumerate() {
@@ -205,7 +206,7 @@ fn find(node: &Node, way: &[Segment], part: Part) -> Node {
     at
 }
 
-/// A node of a part of a file, where it stands in the file.
+/// Moves a node from its position in a part of a file to its position in the file.
 fn moved(node: &mut Node, bytes: usize, lines: usize) {
     node.line += lines;
     node.span = node.span.start + bytes..node.span.end + bytes;

@@ -1,4 +1,4 @@
-//! Policies: what they preserve and under which label, and what they select.
+//! Checks policies: the paths and labels of preserved state, and the selectors.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::{
     place::{Part, Segment, Sources, Way},
 };
 
-/// Paths that are no paths, and keys that no label can have.
+/// Returns errors about invalid paths, and about keys that are invalid for labels.
 pub(super) fn errors(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (step, policy) in policies(case) {
@@ -64,7 +64,7 @@ pub(super) fn errors(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// Selectors that select nothing, kinds without a definition, and clusters that are not there.
+/// Returns warnings about selectors that select nothing, kinds without a definition, and unknown clusters.
 pub(super) fn warnings(case: &Case, known: &Definitions, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let templates = applied(case).map(|(_, _, object)| object);
@@ -73,7 +73,7 @@ pub(super) fn warnings(case: &Case, known: &Definitions, sources: &Sources<'_>) 
         let mut all = policies(case).flat_map(|(_, policy)| selectors(policy));
         all.any(|(selector, namespace)| selects(selector, namespace, it))
     };
-    // Where every workload has its policy, others may select nothing on purpose.
+    // If every workload has a policy, other policies may select nothing on purpose.
     let forgotten = templates.iter().any(|it| !selected(it));
     for (step, policy) in policies(case).filter(|_| forgotten) {
         for (index, (selector, namespace)) in selectors(policy).enumerate() {
@@ -110,7 +110,7 @@ pub(super) fn warnings(case: &Case, known: &Definitions, sources: &Sources<'_>) 
     found
 }
 
-/// Clusters by name that the case has not.
+/// Returns warnings about names of clusters that the case does not have.
 fn no_member(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let members: Vec<String> = (1..=case.members).map(|number| format!("member{number}")).collect();
     let mut found = Vec::new();
@@ -139,7 +139,8 @@ fn no_member(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
 
 const CLUSTER_NAMES: &str = "/spec/placement/clusterAffinity/clusterNames";
 
-/// Roles for another cluster where the policy of the workload names no other, and is not changed.
+/// Returns warnings about roles for another cluster where the policy of the workload names no other, and is not
+/// changed.
 fn nowhere_to_go(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let is_patched = case
         .steps
@@ -174,7 +175,7 @@ fn nowhere_to_go(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// Objects of custom kinds that no definition was applied for before them, where they are applied.
+/// Returns warnings about objects of custom kinds that are applied before their definition.
 fn undefined(case: &Case, known: &Definitions, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut defined: BTreeSet<(String, String)> = BTreeSet::new();
@@ -216,7 +217,7 @@ fn undefined(case: &Case, known: &Definitions, sources: &Sources<'_>) -> Vec<Dia
     found
 }
 
-/// The selectors of a policy, each with the namespace that the policy is in, if it says so.
+/// Returns the selectors of a policy, each with the namespace of the policy, if it has one.
 fn selectors(policy: &Value) -> impl Iterator<Item = (&Value, Option<&str>)> {
     let selectors = policy.pointer("/spec/resourceSelectors").and_then(Value::as_array);
     let namespace = policy.pointer("/metadata/namespace").and_then(Value::as_str);
@@ -226,12 +227,12 @@ fn selectors(policy: &Value) -> impl Iterator<Item = (&Value, Option<&str>)> {
         .map(move |selector| (selector, namespace))
 }
 
-/// Whether an object is what policies select: neither one of theirs nor a definition.
+/// Returns `true` if policies select an object: it is neither a policy nor a definition.
 fn is_workload(object: &Value) -> bool {
     !text(object, "/apiVersion").contains("karmada.io/") && object["kind"] != "CustomResourceDefinition"
 }
 
-/// The policies that a case writes, whole or in part.
+/// Returns the policies that a case writes, whole or in part.
 pub(super) fn policies(case: &Case) -> impl Iterator<Item = (&Step, &Value)> {
     let is_policy = |kind: &str| matches!(kind, "PropagationPolicy" | "ClusterPropagationPolicy");
     let whole = applied(case).map(|(step, _, object)| (step, object));
@@ -247,7 +248,7 @@ pub(super) fn policies(case: &Case) -> impl Iterator<Item = (&Step, &Value)> {
     whole.chain(patched)
 }
 
-/// The objects that a case applies, each with its step and where.
+/// Returns the objects that a case applies, each with its step and place.
 pub(super) fn applied(case: &Case) -> impl Iterator<Item = (&Step, &[Place], &Value)> {
     case.steps.iter().flat_map(|step| {
         let (on, objects): (&[Place], &[Value]) = match &step.action {
@@ -258,7 +259,7 @@ pub(super) fn applied(case: &Case) -> impl Iterator<Item = (&Step, &[Place], &Va
     })
 }
 
-/// Whether a text stands for itself.
+/// Returns `true` if a text has no references.
 pub(super) fn plain(text: &str) -> bool {
     pattern::references(text).is_empty()
 }
@@ -272,7 +273,7 @@ fn has_plain_texts(value: &Value) -> bool {
     }
 }
 
-/// Whether a selector of a policy, in a namespace if it is in one, selects an object.
+/// Returns `true` if a selector of a policy selects an object; `namespace` is that of the policy.
 fn selects(selector: &Value, namespace: Option<&str>, object: &Value) -> bool {
     let same = |name: &str, pointer: &str| {
         let wanted = selector[name].as_str().unwrap_or_default();
@@ -281,7 +282,7 @@ fn selects(selector: &Value, namespace: Option<&str>, object: &Value) -> bool {
     let space = |value: Option<&str>| value.unwrap_or("default").to_owned();
     let wanted = selector["namespace"].as_str().or(namespace);
     let of_object = object.pointer("/metadata/namespace").and_then(Value::as_str);
-    // Whether the kind is in a namespace is not known here; one that is not has none.
+    // It is unknown here whether the kind is namespaced; an object of a kind that is not has no namespace.
     let same_namespace = wanted.is_none_or(|wanted| wanted == space(of_object));
     let labels = selector
         .pointer("/labelSelector/matchLabels")
@@ -294,7 +295,7 @@ fn selects(selector: &Value, namespace: Option<&str>, object: &Value) -> bool {
         && labels.is_none_or(|labels| labels.iter().all(has))
 }
 
-/// Why a text cannot be the key of a label.
+/// Returns the reason why a text is not a valid label key.
 pub(super) fn no_label_key(key: &str) -> Option<&'static str> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),

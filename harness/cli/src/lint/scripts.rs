@@ -1,4 +1,4 @@
-//! Scripts of customizations that are not valid Lua.
+//! Checks that the scripts of customizations are valid Lua.
 
 use baton_core::{
     case::model::{Action, Case, Subject},
@@ -12,7 +12,8 @@ use super::{
     policies::applied,
 };
 
-/// What is wrong with the scripts of a case, but of one that asks what people are told: it may break them on purpose.
+/// Returns errors in the scripts of a case as warnings, except in a case about messages for users: it may break them on
+/// purpose.
 pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let tells = case.steps.iter().any(|step| match &step.action {
         Action::Assert(assertion) => matches!(
@@ -44,7 +45,7 @@ pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// The scripts below a value, with the way to each.
+/// Collects the scripts below a value, with the path of each.
 fn scripts_in<'o>(value: &'o Value, way: &mut Vec<Segment>, found: &mut Vec<(Vec<Segment>, &'o str)>) {
     for (key, member) in value.as_object().into_iter().flatten() {
         way.push(Segment::Key(key.clone()));

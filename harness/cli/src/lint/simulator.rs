@@ -21,24 +21,24 @@ use crate::files::Roots;
 /// The folder with the rules.
 const RULES: &str = "fixtures/simulator";
 
-/// What a file of rules is about.
+/// File with rules for a kind.
 struct RuleFile {
     /// Its name in the suite.
     name: String,
     kind: KindRef,
-    /// Whether a rule writes the status.
+    /// Set if a rule writes the status.
     writes_status: bool,
-    /// Where it names the kind.
+    /// Place of the kind's name.
     resource: Node,
 }
 
-/// The files of rules, those of the program with one's own laid over them.
+/// Files with rules: those of the program with the user's laid over them.
 pub(super) struct RuleFiles {
     files: Vec<RuleFile>,
 }
 
 impl RuleFiles {
-    /// What cannot be read is left out: others say so.
+    /// Reads the files. Those that cannot be read are left out; reading the rules reports them.
     pub(super) fn read(roots: &Roots, sources: &Sources<'_>) -> Self {
         let names = roots.yaml_below(RULES).unwrap_or_default();
         let files = names.into_iter().filter_map(|name| {
@@ -52,7 +52,8 @@ impl RuleFiles {
         self.files.iter().any(|file| file.kind == *kind && file.writes_status)
     }
 
-    /// Files of one's own that take the place of a bundled one for another kind, or are about a kind that nothing defines.
+    /// Returns warnings about files of the user that replace a file of the program for another kind, or that are for an
+    /// undefined kind.
     pub(super) fn warnings(&self, roots: &Roots, sources: &Sources<'_>, cases: &[Case]) -> Vec<Diagnostic> {
         let mut known = Definitions::bundled().clone();
         for name in roots.own_yaml_below("fixtures").unwrap_or_default() {
@@ -98,7 +99,7 @@ impl RuleFiles {
     }
 }
 
-/// The kind that a bundled file of this name is about.
+/// Returns the kind of the program's file of this name.
 fn bundled(name: &str) -> Option<KindRef> {
     let text = baton_suite::read(name)?;
     let (root, _) = baton_core::yaml::parse(name.as_ref(), text).ok()?;
@@ -127,7 +128,7 @@ fn rule_file(name: String, root: &Node) -> Option<RuleFile> {
     })
 }
 
-/// Custom kinds whose state a case preserves although nothing can write it.
+/// Returns warnings about custom kinds whose state a case preserves although no step or rule writes it.
 pub(super) fn unwritten(case: &Case, rules: &RuleFiles, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut told: BTreeSet<KindRef> = BTreeSet::new();
@@ -153,7 +154,7 @@ pub(super) fn unwritten(case: &Case, rules: &RuleFiles, sources: &Sources<'_>) -
     found
 }
 
-/// Definitions without the status subresource, of kinds whose status a step or a rule writes.
+/// Returns warnings about definitions without the status subresource if a step or a rule writes the status.
 fn without_subresource(case: &Case, rules: &RuleFiles, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (step, _, object) in applied(case) {

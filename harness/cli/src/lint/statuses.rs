@@ -13,7 +13,7 @@ use super::{
     place::Sources,
 };
 
-/// Those of a case.
+/// Returns warnings about the conditions of a case.
 pub(super) fn impossible(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let schemas = schemas(case);
     let mut found = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn impossible(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> 
     found
 }
 
-/// What must hold at a step.
+/// Returns the conditions of a step.
 fn conditions(step: &Step) -> Vec<&Condition> {
     match &step.action {
         Action::Assert(assertion) if assertion.mode != Mode::Never => vec![&assertion.condition],
@@ -45,7 +45,7 @@ fn conditions(step: &Step) -> Vec<&Condition> {
     }
 }
 
-/// The kind of a workload that a condition is about, and what its status must be like, on members or as it was collected.
+/// Returns the kind of workload of a condition, and the patterns for its status, on members or as it was collected.
 fn statuses(condition: &Condition) -> Option<(Kind, Vec<&Pattern>)> {
     let Expect::Match(Pattern::Map(whole)) = &condition.expect else {
         return None;
@@ -67,7 +67,7 @@ fn statuses(condition: &Condition) -> Option<(Kind, Vec<&Pattern>)> {
     }
 }
 
-/// The first place where nothing that the schema allows is like the pattern: what is wrong with it, and what to write.
+/// Finds the first place where the schema allows no value that matches the pattern: returns the problem and the remedy.
 fn unmet(path: &str, pattern: &Pattern, schema: &Value) -> Option<(String, String)> {
     if is_open(schema) {
         return None;

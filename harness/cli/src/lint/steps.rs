@@ -1,5 +1,5 @@
-//! Steps that cannot be carried out, and those that can show nothing: about objects that no timeline has, or about a
-//! failover that nothing switches on.
+//! Steps that cannot be carried out, and steps that can show nothing: they are about objects that no timeline has, or
+//! about a failover that is switched off.
 
 use baton_core::{
     case::model::{Action, Case, Step, Subject},
@@ -14,7 +14,7 @@ use super::{
     policies::{no_label_key, plain},
 };
 
-/// Requirements about gates begin so: their cases leave them as they are on purpose.
+/// Prefix of requirements about gates: their cases leave gates off on purpose.
 const GATES: &str = "GAT-";
 
 /// Taints whose keys an API server refuses.
@@ -31,7 +31,7 @@ pub(super) fn errors(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     told.collect()
 }
 
-/// Those of a case.
+/// Returns warnings about the steps of a case.
 pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for step in &case.steps {
@@ -55,7 +55,7 @@ pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// What a step looks at on the timeline.
+/// Returns the objects on the timeline that a step is about.
 fn looked_at(step: &Step) -> Vec<&Subject> {
     match &step.action {
         Action::Assert(assertion) => vec![&assertion.condition.of],
@@ -66,7 +66,8 @@ fn looked_at(step: &Step) -> Vec<&Subject> {
     }
 }
 
-/// Taints after which a workload is waited for elsewhere, though they evict nothing and nothing else happens.
+/// Returns a warning about taints after which a step waits for the workload elsewhere, although they evict nothing and
+/// no other step moves it.
 fn taints_that_move_nothing(case: &Case, sources: &Sources<'_>) -> Option<Diagnostic> {
     let waits = |step: &Step| matches!(&step.action, Action::BindRole { not, .. } if !not.is_empty());
     let before = &case.steps[..case.steps.iter().position(waits)?];
@@ -92,7 +93,8 @@ fn taints_that_move_nothing(case: &Case, sources: &Sources<'_>) -> Option<Diagno
     ))
 }
 
-/// Gates of nearly the same name as one that the documents have. Other implementations may have more of them.
+/// Returns warnings about gates whose name is similar to one in the documents. Other implementations may have more
+/// gates.
 fn misspelt_gates(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let unknown = case.controller.feature_gates.keys();
     let unknown = unknown.filter(|gate| !KNOWN_GATES.contains(&gate.as_str()));
@@ -105,7 +107,7 @@ fn misspelt_gates(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     told.collect()
 }
 
-/// Gates without which what the case is about does not happen; they are off by default.
+/// Returns warnings about gates that the case depends on; they are off by default.
 fn switched_off(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let says = |gate: &str| case.controller.feature_gates.contains_key(gate);
     let preserves = |action: &Action| match action {

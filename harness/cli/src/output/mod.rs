@@ -1,4 +1,4 @@
-//! Terminal output of a run: while it goes on, and at its end. [`defects`]: the part about defects.
+//! Terminal output during a run and at its end. [`defects`]: the part about defects.
 
 pub mod defects;
 mod progress;
@@ -23,10 +23,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use self::progress::Log;
 use crate::{args::Loudness, show};
 
-/// A run of more cases lists only those that do not conform.
+/// Number of cases above which a run lists only those that do not conform.
 const LISTED: usize = 50;
 
-/// Shows a run: with a moving line on a terminal, with plain lines elsewhere.
+/// Shows a run: with a progress bar on a terminal, with plain lines elsewhere.
 pub struct Output {
     progress: Option<ProgressBar>,
     /// Lines for a log, without a terminal.
@@ -36,12 +36,12 @@ pub struct Output {
     expected: usize,
     /// The target file, if the run has one.
     target: Option<PathBuf>,
-    /// By case and seed.
+    /// Results by case and seed.
     results: BTreeMap<(CaseId, u64), CaseResult>,
 }
 
 impl Output {
-    /// For standard output and error as they are; `target` is the target file of the run.
+    /// Creates the output for standard output and error; `target` is the target file of the run.
     pub fn new(target: Option<PathBuf>, loudness: Loudness) -> Self {
         let progress = std::io::stderr().is_terminal() && !loudness.quiet;
         Self {
@@ -54,7 +54,7 @@ impl Output {
         }
     }
 
-    /// Takes in an event.
+    /// Adds an event.
     pub fn on_event(&mut self, event: &Event) {
         match event {
             Event::RunStarted(start) => self.begin(start),
@@ -70,7 +70,7 @@ impl Output {
             },
             Event::CaseAgain { case, reason, .. } => {
                 let text = format!(
-                    "again, alone  {case}: beside others it came to this: {}",
+                    "again, alone  {case}: result next to other cases: {}",
                     terminal::line(reason)
                 );
                 match &self.progress {
@@ -97,7 +97,7 @@ impl Output {
                 {
                     outln!("{line}");
                 }
-                // What happened is long, and is told from files.
+                // The timeline is large and is read from files if it is needed.
                 let kept = CaseResult {
                     timeline: None,
                     ..(**result).clone()
@@ -140,7 +140,8 @@ impl Output {
         }
     }
 
-    /// Prints the results of a run that has ended: a table, the defects, and the cases that tell nothing of the target.
+    /// Prints the results of a run that has ended: a table, the defects, and the cases that prove nothing about the
+    /// target.
     pub fn end(&self, summary: &Summary, report: &ConformanceReport) {
         let listed: Vec<&CaseResult> = self.results.values().filter(|result| self.lists(result)).collect();
         if !listed.is_empty() {
@@ -193,7 +194,7 @@ impl Output {
         }
     }
 
-    /// The evidence of the case that shows a defect most clearly.
+    /// Returns the evidence of the case that shows a defect most clearly.
     fn clearest(&self, defect: &Defect) -> Option<String> {
         let name = defect.cases.first()?;
         let mut runs = self.results.range((name.clone(), 0)..=(name.clone(), u64::MAX));
@@ -233,7 +234,7 @@ fn colour(result: &CaseResult) -> Color {
     }
 }
 
-/// A case's name, with the seed if it is not the usual one.
+/// Returns a case's name, with the seed if it is not the default.
 fn named(result: &CaseResult) -> String {
     match result.seed {
         0 => result.case.to_string(),
@@ -241,7 +242,7 @@ fn named(result: &CaseResult) -> String {
     }
 }
 
-/// A result that took several tries says so wherever it stands.
+/// Returns a note for a result that took several attempts.
 fn on_try(result: &CaseResult) -> String {
     match result.attempt() {
         1 => String::new(),
@@ -263,7 +264,7 @@ fn pause_text(case: &CaseId, kubeconfigs: &BTreeMap<ClusterName, PathBuf>) -> St
     lines.join("\n")
 }
 
-/// The result table.
+/// Returns the table of results.
 pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
     let mut table = show::table(&["CASE", "RESULT", "REQUIREMENTS", "TIME", "WRITES"]);
     for result in results {
@@ -302,7 +303,7 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
     table.trim_fmt()
 }
 
-/// What a case was to show and came to nothing, a line a reason.
+/// Returns the requirements that a case could not judge, with the reason, one per line.
 pub fn not_judged(verdict: &Verdict) -> Vec<String> {
     let mut reasons: BTreeMap<&str, Vec<&RequirementId>> = BTreeMap::new();
     for (id, reason) in &verdict.not_judged {

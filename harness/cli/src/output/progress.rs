@@ -1,4 +1,4 @@
-//! How far a run is, for logs: a line every ten seconds.
+//! Progress of a run for logs: a line every ten seconds.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Begins to count now.
+    /// Starts to count now.
     pub(super) fn new() -> Self {
         Self {
             began: Instant::now(),
@@ -26,14 +26,14 @@ impl Log {
         }
     }
 
-    /// Takes in a case.
+    /// Adds a case.
     pub(super) fn ended(&mut self, result: &CaseResult) {
         self.ended += 1;
         let deviates = matches!(result.outcome, CaseOutcome::Deviates { .. }) && !result.known;
         self.deviating += usize::from(deviates);
     }
 
-    /// The next line, if it is time for one.
+    /// Returns the next line, if it is due.
     pub(super) fn line(&mut self, expected: usize) -> Option<String> {
         let elapsed = self.began.elapsed();
         if elapsed < self.last + EVERY {
@@ -44,7 +44,7 @@ impl Log {
     }
 }
 
-/// `120 of 607 cases, 3 deviate, about 81 s left`.
+/// Formats the progress: `120 of 607 cases, 3 deviate, about 81 s left`.
 fn words(ended: usize, expected: usize, deviating: usize, elapsed: Duration) -> String {
     let deviate = match deviating {
         0 => String::new(),

@@ -1,7 +1,8 @@
-//! The preflight: one failover, before a suite is run in vain against a target that was not set up for it.
+//! The preflight: one failover before the cases, so that a suite does not run in vain against a target that is not set
+//! up for it.
 //!
-//! - [`Preflight`]: the canary case, and the run of it; [`signs`]: what its timeline shows;
-//! - [`PreflightError`]: that a feature is switched off, with the flag that switches it on, or that it is broken.
+//! - [`Preflight`]: the canary case and its run; [`signs`]: features that its timeline shows;
+//! - [`PreflightError`]: a feature is switched off, with the flag that switches it on, or it is broken.
 
 pub mod signs;
 
@@ -32,45 +33,44 @@ use signs::{Sign, Stage};
 
 const CANARY: &str = include_str!("canary.yaml");
 
-/// An implementation in which something of the canary's failover works does the next thing within this time, unless its
-/// target file gives it more.
+/// Time within which a working target takes the next step of the canary's failover, unless its target file gives it
+/// more.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Of what a target wrote, this many lines are told.
+/// Number of lines of a target's log that are reported.
 const LAST_LINES: usize = 12;
 
-/// Why a suite would be run in vain.
+/// Error when a suite would run in vain.
 #[derive(Debug, Error)]
 pub enum PreflightError {
-    /// A feature is declared, nothing of it happens, and something may not be switched on.
+    /// A declared feature has no effect, and may be switched off.
     #[error("{} seems to be disabled in this installation: {seen}", features.join(" or "))]
     Off {
-        /// The features that would have shown.
+        /// Features without effect.
         features: Vec<String>,
-        /// What was seen instead.
+        /// Behavior in place of the expected one.
         seen: String,
-        /// What must be set.
+        /// Flags to set.
         flags: String,
     },
-    /// It does not work, and nothing is known that would have to be switched on.
+    /// The failover did not work, and no flag is known that would switch it on.
     #[error("the test failover did not work: {seen}")]
     Broken {
-        /// What was seen.
+        /// Observed behavior.
         seen: String,
-        /// What the target was started with that has to do with it, which may be nothing; none where a switch cannot be the
-        /// cause.
+        /// Related flags that the target was started with, which may be none; `None` if a flag cannot be the cause.
         set: Option<String>,
     },
-    /// It could not be tried.
+    /// The failover could not be run.
     #[error("the test failover could not be run: {0}")]
     NotRun(String),
-    /// The canary is no case; that is Baton's own fault.
+    /// The canary is not a valid case: an error in Baton.
     #[error("the built-in test case is invalid: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Canary(Vec<Diagnostic>),
 }
 
 impl PreflightError {
-    /// What to do about it; empty if nothing is known to help.
+    /// Returns a remedy for the user; empty if none is known.
     pub fn help(&self) -> String {
         match self {
             Self::Off { flags, .. } => flags.clone(),
@@ -85,15 +85,15 @@ impl PreflightError {
     }
 }
 
-/// How a preflight went that found nothing wrong.
+/// Result of a preflight that found no problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PreflightOutcome {
-    /// A workload moved as it should.
+    /// The workload failed over.
     Passed {
-        /// How long that took, on the wall.
+        /// Real time that the failover took.
         wall: Duration,
     },
-    /// A failover is more than the target declares or the clusters can carry; the reasons.
+    /// The target does not declare a failover, or the clusters cannot carry it; the reasons.
     Skipped(Vec<String>),
 }
 
@@ -104,16 +104,15 @@ pub struct Preflight {
     features: Vec<Feature>,
     switches: Vec<Switch>,
     programs: Vec<Exec>,
-    /// For so long a target may do nothing at all.
+    /// Time after which an idle target counts as stuck.
     silence: Duration,
-    /// Requirements that are known not to be shown in any case.
+    /// Requirements that the baseline says are broken in every case.
     known: Vec<RequirementId>,
 }
 
 impl Preflight {
-    /// The preflight of a target that runs outside of this process; the built-in one needs none.
+    /// Creates the preflight of a target outside of this process; `None` for the built-in controller.
     ///
-    /// # Errors
     /// [`PreflightError::Canary`], which a test rules out.
     pub fn of(spec: &TargetSpec, catalogue: &Catalogue) -> Result<Option<Self>, PreflightError> {
         let programs = match &spec.run {
@@ -122,7 +121,7 @@ impl Preflight {
             Launch::Exec(programs) => programs.clone(),
         };
         let mut case = canary(catalogue)?;
-        // Whatever can be switched on for a case is.
+        // Switches on every feature that can be switched on for a case.
         for switch in spec.switches.iter().filter(|switch| can_be_set(spec, switch)) {
             switch.turn_on(&mut case.controller);
         }
@@ -137,10 +136,9 @@ impl Preflight {
         }))
     }
 
-    /// Lets a workload fail over on a fleet of these settings, and looks at what happens.
+    /// Lets a workload fail over on a fleet of these settings, and checks its timeline.
     ///
-    /// # Errors
-    /// [`PreflightError`] if the suite would be run in vain.
+    /// [`PreflightError`] if the suite would run in vain.
     pub fn run(&self, settings: &Settings) -> Result<PreflightOutcome, PreflightError> {
         let began = Instant::now();
         let settings = &self.settings(settings);
@@ -158,8 +156,8 @@ impl Preflight {
         }
     }
 
-    /// With less patience: what the canary shows does not depend on what is left at its end, which the clusters remove
-    /// anyway, nor on waiting for somebody who does nothing.
+    /// Returns the settings with shorter timeouts: the result does not depend on the clean-up, since the clusters
+    /// remove the rest anyway, nor on waiting for an idle target.
     fn settings(&self, settings: &Settings) -> Settings {
         let silence = self.silence.mul_f64(settings.timeouts.factor);
         Settings {
@@ -168,7 +166,7 @@ impl Preflight {
                 clear: settings.timeouts.clear.min(silence),
                 ..settings.timeouts
             },
-            // That it had little time is not held against the cases.
+            // A clean-up that times out here has no effect on the cases.
             clean_up_failed: Arc::default(),
             ..settings.clone()
         }
@@ -189,7 +187,7 @@ impl Preflight {
             .iter()
             .filter(|switch| stage.features().contains(&switch.feature.as_str()))
             .collect();
-        // What a command is started with is set; what an installation is said to run with may not be.
+        // A flag of a command is certainly set; a flag of an installation may not be.
         let is_set = |switch: &&&Switch| !self.programs.is_empty() && switch.is_on(&setup) == Some(true);
         let (set, open): (Vec<&Switch>, Vec<&Switch>) = about.into_iter().partition(|switch| is_set(&switch));
         if open.is_empty() {
@@ -204,14 +202,15 @@ impl Preflight {
         })
     }
 
-    /// Whether something is to be seen of a stage: it is declared, and not known to be broken.
+    /// Returns `true` if a stage should be visible: the target declares it, and the baseline does not say that it is
+    /// broken.
     fn expects(&self, stage: Stage) -> bool {
         let feature = stage.features().first().map(|name| Feature::new(*name));
         feature.is_some_and(|it| self.features.contains(&it)) && !self.known.contains(&stage.requirement())
     }
 }
 
-/// The canary as a case.
+/// Reads the canary as a case.
 fn canary(catalogue: &Catalogue) -> Result<Case, PreflightError> {
     let context = ReadContext {
         catalogue,
@@ -237,7 +236,7 @@ fn can_be_set(spec: &TargetSpec, switch: &Switch) -> bool {
     }
 }
 
-/// What to set, and where.
+/// Describes the flags to set, with their programs.
 fn flags(switches: &[&Switch], programs: &[Exec]) -> String {
     let told = switches.iter().map(|switch| {
         let argument = switch.argument(programs);
@@ -249,7 +248,7 @@ fn flags(switches: &[&Switch], programs: &[Exec]) -> String {
     format!("check that this is set: {}", told.collect::<Vec<_>>().join(", "))
 }
 
-/// With what the target wrote, and with the place of the timeline.
+/// Adds the last lines of the target and the path of the timeline to an error.
 fn with_evidence(error: PreflightError, settings: &Settings, timeline: &Timeline, log: &Path) -> PreflightError {
     let folder: PathBuf = settings.timelines.clone().unwrap_or_else(evidence::folder_of_run);
     let kept = evidence::keep(timeline, &folder, "preflight.jsonl");
@@ -275,7 +274,7 @@ fn with_evidence(error: PreflightError, settings: &Settings, timeline: &Timeline
     }
 }
 
-/// What there is to say of a preflight that found nothing wrong.
+/// Describes a preflight that found no problem.
 pub fn message(outcome: &PreflightOutcome) -> String {
     match outcome {
         PreflightOutcome::Passed { wall } => format!("preflight: a workload failed over in {}", show::seconds(*wall)),

@@ -1,4 +1,4 @@
-//! What the timeline of a canary failover shows: which of the target's features are there.
+//! Finds out from the timeline of a canary failover which features of the target work.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use baton_core::{
     timeline::{Change, Mark, StepEnd, Timeline, World},
 };
 
-/// The alias that the canary's policy gives to its state.
+/// Alias that the canary's policy gives to its state.
 pub const ALIAS: &str = "baton.dev/canary";
 
-/// The state of the canary: its number of replicas.
+/// State of the canary: its number of replicas.
 const STATE: &str = "2";
 
-/// The canary's kind and name.
+/// Kind and name of the canary.
 const WORKLOAD: (&str, &str) = ("Deployment", "baton-canary");
 
-/// Something of a failover that is there or not.
+/// Stage of a failover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// A policy brings a workload to a member.
@@ -35,7 +35,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The features that it needs; it is the first that it shows.
+    /// Features that the stage needs; it proves the first of them.
     pub fn features(self) -> &'static [&'static str] {
         match self {
             Self::Propagation => &["Propagation"],
@@ -45,7 +45,7 @@ impl Stage {
         }
     }
 
-    /// The requirement that it shows.
+    /// Requirement that the stage proves.
     pub fn requirement(self) -> RequirementId {
         RequirementId::new(match self {
             Self::Propagation => "POL-02",
@@ -56,18 +56,18 @@ impl Stage {
     }
 }
 
-/// What a timeline shows.
+/// Result of checking a timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sign {
-    /// All that is expected.
+    /// All expected stages happened.
     Fine,
-    /// Nothing at all of a stage, after everything that comes before it; in words.
+    /// The stage did not happen, after everything before it; with a description.
     Absent(Stage, String),
-    /// Something else; in words.
+    /// Another problem; with a description.
     Wrong(String),
 }
 
-/// Looks at the timeline of the canary; `expects` says which stages are to be seen.
+/// Checks the timeline of the canary; `expects` returns `true` for stages that should happen.
 pub fn look(plan: &Plan, timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
     let Some((step, end)) = ended_badly(timeline) else {
         return carried_along(timeline, expects);
@@ -83,8 +83,8 @@ pub fn look(plan: &Plan, timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -
     }
 }
 
-/// What may have to do with a step that timed out: members to which nothing can be scheduled, and what else the timeline
-/// points to.
+/// Describes possible causes of a step that timed out: members to which nothing can be scheduled, and other causes on
+/// the timeline.
 fn circumstances(timeline: &Timeline) -> String {
     let mut told = vec![String::new()];
     told.extend(cause::unfit_members(&World::after(timeline.entries())));
@@ -99,7 +99,7 @@ fn ended_badly(timeline: &Timeline) -> Option<(usize, &StepEnd)> {
     })
 }
 
-/// What a step says that ended badly.
+/// Describes the step that did not end well.
 fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign {
     let Some(step) = plan.steps.get(step) else {
         return Sign::Wrong("the run ended early".to_owned());
@@ -158,7 +158,7 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
     }
 }
 
-/// What a binding is about that came since, is not the canary's, and should be.
+/// Describes a new binding that is for another workload than the canary.
 fn binding_of_another(timeline: &Timeline) -> Option<String> {
     let mut made = timeline
         .revisions()
@@ -169,7 +169,7 @@ fn binding_of_another(timeline: &Timeline) -> Option<String> {
     Some(format!("a {} of {kind} {namespace}/{name}", revision.kind))
 }
 
-/// Whether the canary was ever on the cluster of a role.
+/// Returns `true` if the canary ever existed on the cluster of a role.
 fn had_copy(timeline: &Timeline, role: &RoleName) -> bool {
     let cluster = timeline.role(role);
     timeline.revisions().any(|(_, revision)| {
@@ -179,7 +179,7 @@ fn had_copy(timeline: &Timeline, role: &RoleName) -> bool {
     })
 }
 
-/// Whether the status that is waited for has got into the canary's binding.
+/// Returns `true` if the status of the workload has reached the canary's binding.
 fn has_status(timeline: &Timeline) -> bool {
     let bindings = timeline
         .revisions()
@@ -188,7 +188,7 @@ fn has_status(timeline: &Timeline) -> bool {
     statuses.any(|items| items.iter().any(|item| item["status"]["readyReplicas"] == 2))
 }
 
-/// The kind of the canary's binding; none if there is no binding.
+/// Returns the kind of the canary's binding; `None` if there is no binding.
 fn binding(timeline: &Timeline) -> Option<String> {
     let bindings = timeline
         .revisions()
@@ -208,7 +208,7 @@ fn status(timeline: &Timeline) -> &str {
     ended.unwrap_or_default()
 }
 
-/// The workload has moved: what it took along.
+/// Checks what the workload took along after it has moved.
 fn carried_along(timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
     let tasks = failovers::tasks(timeline.entries());
     let Some(task) = tasks.first() else {
@@ -235,7 +235,7 @@ fn carried_along(timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
     Sign::Fine
 }
 
-/// The labels that the new copy was created with.
+/// Returns the labels with which the new copy was created.
 fn labels_of_new_copy(timeline: &Timeline) -> BTreeMap<String, String> {
     let destination = timeline.role(&RoleName::new("destination"));
     let first = timeline.revisions().find(|(_, revision)| {

@@ -1,4 +1,4 @@
-//! Files that are there as a whole or not at all.
+//! Writes files atomically: a file is either complete or does not exist.
 
 use std::{
     fs::{self, File, Permissions},
@@ -9,17 +9,17 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-/// Less what the umask takes away, as for any other file.
+/// Mode of files for everyone, from which the umask is subtracted.
 const FOR_OTHERS_TOO: u32 = 0o666;
 
 const FOR_THE_OWNER: u32 = 0o600;
 
-/// Fails as writing the file would, without touching what is there.
+/// Fails if the file cannot be written, without changing an existing file.
 pub fn check(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
     }
-    // Who reads a pipe would take it for the end that somebody has opened it just to see.
+    // Opening a pipe and closing it again would look like its end to a reader.
     if fs::metadata(path).is_ok_and(|it| it.file_type().is_fifo()) {
         return Ok(());
     }
@@ -29,13 +29,13 @@ pub fn check(path: &Path) -> io::Result<()> {
     beside(&resolved(path), FOR_OTHERS_TOO).map(drop)
 }
 
-/// Writes a file beside its place first: whoever looks sees the old one or the new one. What is no file but a device or a
-/// pipe, such as `/dev/stdout`, is written to and stays what it is; a link stays one, too.
+/// Writes a file next to its path first and then renames it: a reader sees the old or the new content. A device or a
+/// pipe, such as `/dev/stdout`, is written to directly; of a link, the file behind it is replaced.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     write_as(path, content, FOR_OTHERS_TOO)
 }
 
-/// The same, for a file that only its owner can read.
+/// Writes a file as [`write`] does, readable only by its owner.
 pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     write_as(path, content, FOR_THE_OWNER)
 }
@@ -46,14 +46,14 @@ fn write_as(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     }
     let path = &resolved(path);
     let mut file = beside(path, mode)?;
-    // The file itself: an error of it does not name the file beside the place.
+    // Writes to the file inside, because errors of the wrapper name the temporary file.
     file.as_file_mut().write_all(content)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
 
-/// Creates a file that only its owner can read, to be written bit by bit. What is no file but a device or a pipe is written
-/// to; a file that is there is an error.
+/// Creates a file that only its owner can read, to be written line by line. Opens a device or a pipe; an existing file
+/// is an error.
 pub fn create_new(path: &Path) -> io::Result<File> {
     if is_special(path) {
         return File::options().write(true).open(path);
@@ -62,8 +62,8 @@ pub fn create_new(path: &Path) -> io::Result<File> {
     options.write(true).create_new(true).mode(FOR_THE_OWNER).open(path)
 }
 
-/// Writes a file that only its owner can read, under a name that is free: `NAME.jsonl`, or `NAME.2.jsonl`, …. Neither what
-/// is there nor what a link leads to is touched.
+/// Writes a file that only its owner can read, under a free name: `NAME.jsonl`, or `NAME.2.jsonl`, …. Neither existing
+/// files nor targets of links are changed.
 pub fn write_new(folder: &Path, name: &str, content: &[u8]) -> io::Result<PathBuf> {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, "txt"));
     let mut file = beside(&folder.join(name), FOR_THE_OWNER)?;
@@ -80,12 +80,12 @@ pub fn write_new(folder: &Path, name: &str, content: &[u8]) -> io::Result<PathBu
     Ok(path)
 }
 
-/// Whether something is there that is neither a file nor a folder.
+/// Returns `true` for a device, a pipe or a socket.
 pub fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir())
 }
 
-/// Where a link leads to, if there is something.
+/// Returns the path behind a link, if it exists.
 fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

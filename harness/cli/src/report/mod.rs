@@ -1,7 +1,7 @@
-//! What a run leaves in files: consumers of its events, one a format.
+//! Files that a run writes: each format is a consumer of its events.
 //!
-//! - [`ReportFile`]: `--report FORMAT=PATH`; [`Reports`]: all that were asked for;
-//! - [`page`]: the HTML page; [`matrix`]: pages that compare reports; [`file`](mod@file): files that are there as a whole or not at all.
+//! - [`ReportFile`]: `--report FORMAT=PATH`; [`Reports`]: all requested reports;
+//! - [`page`]: the HTML page; [`matrix`]: pages that compare reports; [`file`](mod@file): writes files atomically.
 
 pub mod file;
 pub mod matrix;
@@ -24,7 +24,7 @@ use thiserror::Error;
 
 use page::TimelineViews;
 
-/// The form of a report.
+/// Format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// The `ConformanceReport`.
@@ -33,18 +33,18 @@ pub enum Format {
     Junit,
     /// Markdown for the summary of a CI job.
     Summary,
-    /// Events as they happen, a line of JSON each.
+    /// Events as they happen, one line of JSON each.
     Jsonl,
     /// A page for people, with timelines.
     Html,
 }
 
-/// A report that was asked for.
+/// Requested report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportFile {
-    /// Its form.
+    /// Format of the report.
     pub format: Format,
-    /// Its file.
+    /// Path of the file.
     pub path: PathBuf,
 }
 
@@ -74,36 +74,36 @@ impl FromStr for ReportFile {
     }
 }
 
-/// Why a report cannot be written. What is asked for is wrong, or became so while the cases ran.
+/// Error when a report cannot be written, because of its arguments or during the run.
 #[derive(Debug, Error)]
 pub enum WriteError {
-    /// The file cannot be made or written.
+    /// The file cannot be created or written.
     #[error("the report {} cannot be written", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error from the system.
         source: io::Error,
     },
-    /// Another run writes its lines there.
+    /// Another run writes to the file.
     #[error("another run is writing to {}", .0.display())]
     InUse(PathBuf),
-    /// Two reports are to become one file.
+    /// Two reports have the same file.
     #[error("two reports would be written to {}", .0.display())]
     Twice(PathBuf),
-    /// The report does not fit its form.
+    /// The report cannot be converted to the format.
     #[error(transparent)]
     Form(#[from] ReportError),
-    /// An event has no JSON form.
+    /// An event cannot be converted to JSON.
     #[error("an event cannot be written as JSON")]
     Line(#[from] serde_json::Error),
-    /// The page's template and what is put in do not fit together.
+    /// The page's template does not fit its data.
     #[error("the page cannot be rendered")]
     Page(#[from] minijinja::Error),
 }
 
 impl WriteError {
-    /// What to do about it; empty if nothing is known to help.
+    /// Returns a remedy for the user; empty if none is known.
     pub fn help(&self) -> &'static str {
         match self {
             Self::File { .. } => "the folder must exist and be writable",
@@ -125,17 +125,16 @@ impl WriteError {
 pub struct Reports {
     builder: Builder,
     whole: Vec<ReportFile>,
-    /// None if nobody wants a page.
+    /// Views of timelines; `None` if no page is requested.
     timeline_views: Option<TimelineViews>,
     lines: Vec<(PathBuf, fs::File)>,
     failed: Option<WriteError>,
 }
 
 impl Reports {
-    /// For a run of some of these cases. Makes sure that all reports can be written. Only the files of lines are begun.
+    /// Opens the reports of a run, and checks that all of them can be written. Only files of events are created now.
     ///
-    /// # Errors
-    /// [`WriteError`] for the first that cannot.
+    /// [`WriteError`] for the first report that cannot be written.
     pub fn open(wanted: &[ReportFile], catalogue: &Catalogue, all: &[Case]) -> Result<Self, WriteError> {
         for (index, report) in wanted.iter().enumerate() {
             file::check(&report.path).map_err(WriteError::of(&report.path))?;
@@ -157,7 +156,7 @@ impl Reports {
         })
     }
 
-    /// Takes in an event. What goes wrong is told at the end.
+    /// Adds an event. Errors are reported at the end.
     pub fn on_event(&mut self, event: &Event) {
         self.builder.on_event(event);
         if let (Some(timeline_views), Event::CaseEnded(result)) = (&mut self.timeline_views, event)
@@ -175,18 +174,18 @@ impl Reports {
     fn write_line(&mut self, event: &Event) -> Result<(), WriteError> {
         let line = format!("{}\n", lines::line(event)?);
         for (path, file) in &mut self.lines {
-            // One write a line, so that nobody who follows the file sees half of one.
+            // One write per line, so that a reader who follows the file never sees half a line.
             file.write_all(line.as_bytes()).map_err(WriteError::of(path))?;
         }
         Ok(())
     }
 
-    /// The report of what it has taken in; none if the run has not begun.
+    /// Returns the report so far; `None` if the run has not begun.
     pub fn report(&self) -> Option<ConformanceReport> {
         self.builder.report()
     }
 
-    /// Writes what is written as a whole, and says of each report whether it is there: its file, or what went wrong.
+    /// Writes the reports that are written as a whole. Returns the path or the error of each report.
     pub fn finish(self) -> Vec<Result<PathBuf, WriteError>> {
         let mut written: Vec<_> = match self.failed {
             Some(error) => vec![Err(error)],
@@ -196,7 +195,7 @@ impl Reports {
             return written;
         };
         let timeline_views = self.timeline_views.unwrap_or_default();
-        // One that cannot be written keeps no other from being.
+        // An error does not keep the other reports from being written.
         written.extend(self.whole.into_iter().map(|ReportFile { format, path }| {
             let text = match format {
                 Format::Yaml => report.to_yaml()?,
@@ -212,7 +211,7 @@ impl Reports {
     }
 }
 
-/// Begins a file of lines. Two runs at once would write into each other's.
+/// Creates a file of events. Two runs at once would mix their lines.
 fn begin(path: &Path) -> Result<fs::File, WriteError> {
     let special = file::is_special(path);
     let mut options = fs::File::options();

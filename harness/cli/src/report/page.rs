@@ -1,7 +1,7 @@
-//! The page: one HTML file with everything in it, for people.
+//! The page: one self-contained HTML file for people.
 //!
-//! Its template, styles and script are files under `page/`. Data goes into it escaped, or as JSON that
-//! no HTML can hide in; the script draws a timeline when its case is opened.
+//! Its template, styles and script are files under `page/`. Data is inserted escaped, or as JSON that cannot contain
+//! HTML; the script draws a timeline when its case is opened.
 
 pub mod defects;
 
@@ -42,14 +42,14 @@ const LINKED: usize = 10;
 /// Views of timelines, by case and seed.
 pub type TimelineViews = BTreeMap<(CaseId, u64), TimelineView>;
 
-/// A page as the template wants it.
+/// Data of the template.
 #[derive(Serialize)]
 struct View<'a> {
     css: &'static str,
     js: &'static str,
     title: String,
     heading: &'a str,
-    /// None for a recording.
+    /// Report; `None` for a recording.
     report: Option<&'a ConformanceReport>,
     date: String,
     verdict: VerdictView,
@@ -57,26 +57,26 @@ struct View<'a> {
     outcomes: Vec<Choice<CaseOutcome>>,
     words: BTreeMap<RequirementResult, &'static str>,
     profiles: Vec<ProfileView>,
-    /// Defects by what they mean for the implementation.
+    /// Defects, grouped by their meaning for the implementation.
     defects: Vec<DefectGroup<'a>>,
-    /// Those that some case is about, those of documents that are not claimed, and the others.
+    /// Requirements in parts: those with cases, those of documents that are not claimed, and the others.
     requirements: Vec<Part<'a>>,
     cases: Vec<CaseView<'a>>,
-    /// The first of the defects, and of the cases that failed without one.
+    /// The first defects, and the first cases that failed without one.
     failing: Vec<Failing>,
-    /// How many more of them there are.
+    /// Number of defects and failed cases beyond those.
     #[serde(rename = "moreFailing")]
     more_failing: usize,
 }
 
-/// A profile, in words.
+/// Profile and its result.
 #[derive(Serialize)]
 struct ProfileView {
     name: &'static str,
     words: String,
 }
 
-/// Some of the requirements.
+/// Part of the requirements.
 #[derive(Serialize)]
 struct Part<'a> {
     /// Name of the part in the page; empty for the first, which is always open.
@@ -85,7 +85,7 @@ struct Part<'a> {
     rows: Vec<RequirementView<'a>>,
 }
 
-/// A requirement as the template wants it.
+/// Requirement in the template.
 #[derive(Serialize)]
 struct RequirementView<'a> {
     #[serde(flatten)]
@@ -93,7 +93,7 @@ struct RequirementView<'a> {
     grounds: Vec<SourceView>,
 }
 
-/// A defect or a case that failed, as the head of the page links it.
+/// Defect or failed case, as the head of the page links it.
 #[derive(Serialize)]
 struct Failing {
     key: String,
@@ -102,14 +102,14 @@ struct Failing {
     headline: String,
 }
 
-/// What stands under the heading.
+/// Verdict below the heading.
 #[derive(Serialize)]
 struct VerdictView {
     state: CaseOutcome,
     words: String,
 }
 
-/// A case as the template wants it.
+/// Case in the template.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CaseView<'a> {
@@ -128,7 +128,7 @@ struct CaseView<'a> {
     shown: Vec<String>,
     broken: Vec<String>,
     not_judged: &'a BTreeMap<RequirementId, String>,
-    /// What those are called: broken, or known to be.
+    /// State of the broken requirements: broken, or known to be.
     broken_as: RequirementResult,
     evidence: Option<&'a EvidenceReport>,
     timeline_view: Option<&'a TimelineView>,
@@ -140,14 +140,13 @@ struct Choice<Key> {
     key: Key,
     words: &'static str,
     count: usize,
-    /// How much of the bar it takes: without requirements that no case is about.
+    /// Length in the bar; requirements without cases do not count.
     share: usize,
 }
 
-/// The page of a report, with the timelines of its cases as far as there are views of them.
+/// Renders the page of a report, with the timelines that there are views of.
 ///
-/// # Errors
-/// If the template and what is put in do not fit together.
+/// If the template does not fit its data.
 pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> Result<String, minijinja::Error> {
     let new: Vec<_> = described::new_deviations(report).collect();
     let opened: BTreeSet<&CaseId> = new
@@ -217,10 +216,9 @@ pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> 
     })
 }
 
-/// The page of a recording, judged by the invariants.
+/// Renders the page of a recording, judged by the invariants.
 ///
-/// # Errors
-/// If the template and what is put in do not fit together.
+/// If the template does not fit its data.
 pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<String, minijinja::Error> {
     let findings: Vec<&Finding> = judged.findings.iter().chain(&judged.inconclusive).collect();
     let entries: Vec<u64> = findings.iter().map(|finding| finding.seq).collect();
@@ -275,7 +273,7 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
     })
 }
 
-/// The requirements by their results; those of documents that are not claimed, and those that no case is about, are apart.
+/// Groups the requirements by result; those of documents that are not claimed, and those without cases, are separate.
 fn parts(report: &ConformanceReport) -> Vec<Part<'_>> {
     let mut all: Vec<&RequirementReport> = report.requirements.iter().collect();
     all.sort_by_key(|it| RequirementResult::ALL.iter().position(|result| *result == it.result));
@@ -350,7 +348,7 @@ fn render(view: &View<'_>) -> Result<String, minijinja::Error> {
     environment.get_template("page")?.render(Value::from(Serde(view)))
 }
 
-/// Links to cases. Names of cases consist of lower-case letters, digits and `-`; whatever else is made harmless.
+/// Links to cases. Names of cases consist of lower-case letters, digits and `-`; other characters are made harmless.
 fn links(names: Vec<String>) -> String {
     let mut html = String::new();
     for name in names {
@@ -377,7 +375,7 @@ fn view<'a>(
         .find(|other| other.name == case.name)
         .map(|it| it.seed);
     let repeated = report.cases.iter().filter(|other| other.name == case.name).count() > 1;
-    // Links lead to the first one of several with the same name.
+    // If several cases have the same name, links lead to the first one.
     let key = if first_seed == Some(case.seed) {
         format!("case-{}", case.name)
     } else {

@@ -295,7 +295,7 @@ fn carry_out(
             return Err(format!("the workload simulator failed: {}", failures.join("; ")));
         }
         match stray {
-            Some(stray) => Err(format!("cases beside each other got mixed up: {stray}")),
+            Some(stray) => Err(format!("objects of cases on one control plane were mixed up: {stray}")),
             None => ran,
         }
     })

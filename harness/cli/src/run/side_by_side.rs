@@ -75,7 +75,7 @@ impl<'c> Layout<'c> {
         let beside = self.beside_each_other.len();
         (beside > 0).then(|| {
             format!(
-                "{} beside each other on one control plane, {} at once; {} alone",
+                "{} on one control plane, {} at once; {} alone",
                 count(beside, "case"),
                 self.at_once,
                 self.rest.len()

@@ -402,7 +402,7 @@ fn what_a_killed_run_has_left_of_several_cases_is_removed_by_the_next() {
     assert_eq!(next.status.code(), Some(0), "{told}");
     assert!(told.contains("removed what a killed run had left"), "{told}");
     assert!(
-        told.contains("3 cases beside each other on one control plane, 3 at once; 0 alone"),
+        told.contains("3 cases on one control plane, 3 at once; 0 alone"),
         "{told}"
     );
     assert_eq!(plane.there(), before);

@@ -200,9 +200,13 @@ fn whatever_is_edited_the_signature_tells_it() {
 fn what_is_missing_or_something_else_is_named() {
     let desk = Desk::signed();
     assert_told(&desk.verify("none.pub"), 2, "none.pub cannot be read: No such file");
-    assert_told(&desk.verify("report.yaml"), 2, "report.yaml is no public key");
-    assert_told(&desk.verify("ours.key"), 2, "ours.key is no public key");
-    assert_told(&desk.sign("ours.pub"), 2, "ours.pub is no secret key");
+    assert_told(
+        &desk.verify("report.yaml"),
+        2,
+        "report.yaml is not a minisign public key",
+    );
+    assert_told(&desk.verify("ours.key"), 2, "ours.key is not a minisign public key");
+    assert_told(&desk.sign("ours.pub"), 2, "ours.pub is not a minisign secret key");
     assert_told(&desk.sign("none.key"), 2, "none.key cannot be read: No such file");
     fs::remove_file(desk.path("report.yaml.minisig")).unwrap();
     assert_told(&desk.verify("ours.pub"), 2, "is not signed: there is no");

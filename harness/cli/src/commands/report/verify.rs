@@ -65,7 +65,7 @@ pub(super) fn sign(
     Ok(Exit::Conforms)
 }
 
-/// Makes a pair of keys.
+/// Creates a pair of keys.
 pub(super) fn keygen(name: &Path, no_password: bool, password_file: Option<&Path>) -> Result<Exit, InputError> {
     let password = match password_file {
         Some(file) => Password::File(file.to_owned()),
@@ -78,7 +78,8 @@ pub(super) fn keygen(name: &Path, no_password: bool, password_file: Option<&Path
     Ok(Exit::Conforms)
 }
 
-/// Makes a report again from its timelines, and says where it differs. `signed` says what its signature came to.
+/// Builds a report again from its timelines, and prints where it differs. `signed` is the result of checking its
+/// signature.
 fn made_again(roots: &Roots, report: &ConformanceReport, evidence: &Evidence, signed: Option<&Signed>) -> Exit {
     let Evidence {
         cases: more, timelines, ..
@@ -122,14 +123,14 @@ fn made_again(roots: &Roots, report: &ConformanceReport, evidence: &Evidence, si
     })
 }
 
-/// The timelines in a folder that a report does not name.
+/// Returns the timelines in a folder that a report does not name.
 fn unnamed(report: &ConformanceReport, folder: &Path) -> Vec<String> {
     let named: BTreeSet<&str> = report
         .cases
         .iter()
         .filter_map(|case| Some(case.evidence.as_ref()?.timeline.as_str()))
         .collect();
-    // Where the folder cannot be read, each timeline that the report names is an objection.
+    // If the folder cannot be read, each timeline that the report names is an objection.
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = files.filter(|entry| entry.file_type().is_ok_and(|it| it.is_file()));
     let timelines = files.filter(|entry| entry.path().extension().is_some_and(|it| it == "jsonl"));
@@ -139,7 +140,8 @@ fn unnamed(report: &ConformanceReport, folder: &Path) -> Vec<String> {
     unnamed
 }
 
-/// Prints what a reader should know of a report before its verdict: whose suite it is, and which timelines it leaves out.
+/// Prints notes for the reader of a report before its verdict: the suite that it is from, and the timelines that it
+/// leaves out.
 fn notes(roots: &Roots, report: &ConformanceReport, folder: &Path, unnamed: &[String]) {
     if !unnamed.is_empty() {
         let files = show::count(unnamed.len(), "timeline");
@@ -172,7 +174,7 @@ fn notes(roots: &Roots, report: &ConformanceReport, folder: &Path, unnamed: &[St
     }
 }
 
-/// What a verification came to, in a line.
+/// Returns the result of a verification in a line.
 fn verified(came: &Verification) -> String {
     let selected = came.judged + came.unsupported + came.broken + came.missing;
     let confirmed = came.confirmed;

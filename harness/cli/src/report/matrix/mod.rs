@@ -24,7 +24,7 @@ const SCRIPT: &str = include_str!("matrix.js");
 /// Name of the page with the matrix.
 const INDEX: &str = "index.html";
 
-/// The matrix as its template wants it.
+/// Data of the template.
 #[derive(Serialize)]
 struct View<'a> {
     css: &'static str,
@@ -59,7 +59,7 @@ struct Section<'a> {
 #[derive(Serialize)]
 struct Row<'a> {
     id: &'a str,
-    /// The id, as addresses have it.
+    /// The id as a fragment of an address.
     fragment: String,
     level: &'static str,
     document: &'a str,
@@ -79,7 +79,7 @@ struct Cell {
     words: &'static str,
     link: String,
     column: String,
-    /// The result in the version before, if it was another one.
+    /// The result in the version before, if it differs.
     before: Option<&'static str>,
 }
 
@@ -133,10 +133,9 @@ impl State {
     }
 }
 
-/// The pages, each with the name of its file.
+/// Renders the pages, each with the name of its file.
 ///
-/// # Errors
-/// If a template and what is put in do not fit together.
+/// If a template does not fit its data.
 pub fn pages(reports: &[ConformanceReport]) -> Result<Vec<(String, String)>, minijinja::Error> {
     let mut pages = vec![(INDEX.to_owned(), index(reports)?)];
     for (number, report) in reports.iter().enumerate() {
@@ -189,7 +188,7 @@ fn index(reports: &[ConformanceReport]) -> Result<String, minijinja::Error> {
     environment.get_template("matrix")?.render(Value::from(Serde(&view)))
 }
 
-/// The first passage that a requirement cites; none if it rests on issues alone.
+/// Returns the first passage that a requirement cites; `None` if it cites issues alone.
 fn passage(requirement: &RequirementReport) -> Option<&Passage> {
     requirement.sources.iter().find_map(|source| match source {
         Source::Passage(passage) => Some(passage),
@@ -197,7 +196,7 @@ fn passage(requirement: &RequirementReport) -> Option<&Passage> {
     })
 }
 
-/// Order of the rows: as in the documents, with requirements that no document has at the end.
+/// Returns the sort key of a row: the order of the documents, with requirements that no document has at the end.
 fn place(requirement: &RequirementReport) -> impl Ord + use<'_> {
     let passage = passage(requirement);
     let place = passage.map(|it| (&it.document, it.lines, requirement.id.as_str()));
@@ -255,7 +254,7 @@ fn state(report: &ConformanceReport, requirement: &RequirementReport) -> State {
     same.map_or(State::Absent, State::of)
 }
 
-/// The state in the report before this one of the same implementation, if it is another one.
+/// Returns the state in the previous report of the same implementation, if it differs.
 fn before(reports: &[ConformanceReport], states: &[State], number: usize) -> Option<State> {
     let name = |report: &ConformanceReport| report.implementation.name.clone();
     let earlier = (0..number)
@@ -265,7 +264,7 @@ fn before(reports: &[ConformanceReport], states: &[State], number: usize) -> Opt
     (then != now && then != State::Absent && now != State::Absent).then_some(then)
 }
 
-/// The place in a report's page: the first defect of a requirement, or else its row.
+/// Returns a link to a report's page: to the first defect of a requirement, or else to its row.
 fn link(number: usize, report: &ConformanceReport, id: &str) -> String {
     let breaks = report
         .defects
@@ -275,7 +274,7 @@ fn link(number: usize, report: &ConformanceReport, id: &str) -> String {
     format!("{}#{fragment}", page_name(number))
 }
 
-/// A fragment of an address: everything but letters, digits and `-` is encoded.
+/// Encodes a fragment of an address: everything but letters, digits and `-`.
 fn encoded(text: &str) -> String {
     let byte = |byte: u8| {
         let c = char::from(byte);

@@ -1,4 +1,4 @@
-//! Defects on the page: grouped by what they mean for the implementation, each with its requirements and its cases.
+//! Defects on the page, grouped by their meaning for the implementation, each with its requirements and its cases.
 
 use baton_core::{
     catalogue::{Consequence, Source},
@@ -9,7 +9,7 @@ use baton_core::{
 };
 use serde::Serialize;
 
-/// Defects that mean the same for the implementation.
+/// Defects with the same meaning for the implementation.
 #[derive(Serialize)]
 pub(super) struct DefectGroup<'a> {
     /// Class of its colours.
@@ -19,7 +19,7 @@ pub(super) struct DefectGroup<'a> {
     defects: Vec<DefectView<'a>>,
 }
 
-/// A defect as the template wants it.
+/// Defect in the template.
 #[derive(Serialize)]
 struct DefectView<'a> {
     key: String,
@@ -28,11 +28,11 @@ struct DefectView<'a> {
     finding: &'a FindingReport,
     cases: Vec<&'a str>,
     command: Option<String>,
-    /// The entries of the baseline that name it.
+    /// Entries of the baseline that name the defect.
     known: Vec<&'a BaselineEntry>,
 }
 
-/// A requirement that a defect breaks.
+/// Requirement that a defect breaks.
 #[derive(Serialize)]
 struct Statement<'a> {
     id: &'a str,
@@ -41,20 +41,20 @@ struct Statement<'a> {
     grounds: Vec<SourceView>,
 }
 
-/// A ground of a requirement.
+/// Source of a requirement.
 #[derive(Serialize)]
 pub(super) struct SourceView {
     words: String,
-    /// Address; none if it is not one that a browser may follow.
+    /// Address; `None` if it is unsafe for a browser to follow.
     link: Option<String>,
 }
 
-/// Identifier of a defect in its page. Its number is its place in the report, from 0.
+/// Returns the identifier of a defect in its page. Its number is its position in the report, from 0.
 pub fn key(number: usize) -> String {
     format!("defect-{}", number + 1)
 }
 
-/// The groups that have a defect.
+/// Returns the groups that have a defect.
 pub(super) fn groups(report: &ConformanceReport) -> Vec<DefectGroup<'_>> {
     let all = [
         (
@@ -132,7 +132,7 @@ fn view<'a>(report: &'a ConformanceReport, number: usize, defect: &'a Defect) ->
     }
 }
 
-/// The grounds of a requirement.
+/// Returns the sources of a requirement.
 pub(super) fn grounds(report: &ConformanceReport, requirement: &RequirementReport) -> Vec<SourceView> {
     let of = |source: &Source| SourceView {
         words: source.to_string(),
@@ -141,13 +141,13 @@ pub(super) fn grounds(report: &ConformanceReport, requirement: &RequirementRepor
     requirement.sources.iter().map(of).collect()
 }
 
-/// Address of a source. A report can come from anyone, and only these addresses are harmless in a page.
+/// Returns the address of a source. A report can come from anyone, and only these addresses are harmless in a page.
 pub fn link(report: &ConformanceReport, source: &Source) -> Option<String> {
     let link = report.link(source)?;
     link.starts_with("https://").then_some(link)
 }
 
-/// Links to the defects that make the run fail.
+/// Returns links to the defects that make the run fail.
 pub(super) fn links(report: &ConformanceReport) -> impl Iterator<Item = super::Failing> {
     let all = report.defects.iter().enumerate();
     let failing = all.filter(|(_, defect)| defect.consequence == Consequence::Deviation && !defect.known);
