@@ -65,7 +65,7 @@ fn the_cases_go_together() {
         .unwrap_or_else(|error| panic!("{}", told(error)));
 }
 
-/// The tests of these cases again, in a process with this variable.
+/// Runs the tests of these cases in another process with this variable.
 fn with(variable: &str, value: &str, cases: &[&str]) -> (Output, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env_remove(BACKEND).env_remove(TARGET).env(variable, value);
@@ -87,7 +87,7 @@ fn a_backend_that_there_is_not_is_refused_with_those_that_there_are() {
     }
 }
 
-/// The reference controller, said to have these features and known deviations.
+/// Writes a target file for the reference controller, with these features and known deviations.
 fn target_file(folder: &Path, features: &str, baseline: &str) -> PathBuf {
     let file = folder.join("target.yaml");
     let text = format!(

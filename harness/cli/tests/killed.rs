@@ -1,4 +1,4 @@
-//! Runs on clusters of others that are killed: the next run removes what they have left, and runs.
+//! Killed runs on existing clusters: the next run removes the remains, and completes.
 //!
 //! A binary of its own: other tests would change how long a run takes, from which the moments of kills are computed.
 
@@ -28,10 +28,10 @@ use kube::{Api, ResourceExt, api::ListParams};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-/// Each of them for itself: moments are shares of the time that a run takes alone.
+/// Runs one test at a time: the moments of kills are fractions of the time that a run takes alone.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-/// Clusters of which nothing is known but a kubeconfig with a context for each: c0, c1, c2.
+/// Starts clusters that are known only by a kubeconfig with a context for each: c0, c1, c2.
 async fn clusters(file: &Path) -> Vec<Embedded> {
     let mut all = Vec::new();
     let mut merged = json!({"apiVersion": "v1", "kind": "Config", "clusters": [], "users": [], "contexts": []});
@@ -118,7 +118,7 @@ async fn after_a_kill_at_any_step_the_next_run_finds_clean_clusters() {
     assert_eq!(there(&clusters).await, before);
 }
 
-/// What a run says that nobody kills.
+/// Completes a run and returns its output.
 async fn conforms(folder: &Path) -> String {
     let folder = folder.to_owned();
     let output = tokio::task::spawn_blocking(move || run(&folder).output().unwrap());
@@ -129,12 +129,13 @@ async fn conforms(folder: &Path) -> String {
     told
 }
 
-/// A number from the environment.
+/// Reads a number from the environment.
 fn number(variable: &str, otherwise: u64) -> u64 {
     env::var(variable).map_or(otherwise, |text| text.parse().unwrap())
 }
 
-/// Every other kill meets a run that finds what the one before it has left. `KILLS` says how many, `KILLS_SEED` when.
+/// Every other kill is of a run that finds the remains of the one before. `KILLS` is the number of kills, `KILLS_SEED`
+/// the seed for their moments.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_kill_at_any_moment_the_verdict_stands() {
     let _alone = ALONE.lock().await;
@@ -156,7 +157,7 @@ async fn after_a_kill_at_any_moment_the_verdict_stands() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // It is the moment that is tried: nothing in the run is waited for.
+        // The kill happens at a random moment, so the test waits for no event.
         tokio::time::sleep(moment).await;
         child.kill().unwrap();
         child.wait().unwrap();
@@ -171,6 +172,6 @@ async fn after_a_kill_at_any_moment_the_verdict_stands() {
             removed += u32::from(left);
         }
     }
-    // A kill before anything is made, or after everything is gone, leaves nothing.
+    // A kill before the first object is created, or after the last is removed, leaves nothing.
     println!("{kills} kills, {remains} with remains, {removed} removed by a run to its end");
 }

@@ -1,5 +1,4 @@
-//! Runs that lack something: a thread that a controller keeps for itself, or file descriptors. What comes of it is never
-//! a deviation.
+//! Runs that lack a resource: a thread that a controller blocks, or file descriptors. The result is never a deviation.
 //!
 //! A binary of its own: a spinning controller takes a processor away from all tests of its process.
 
@@ -48,7 +47,7 @@ fn root() -> PathBuf {
 /// Ends the spinning when the test has seen enough.
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
-/// The reference controller; where it is started first, something beside it never waits.
+/// The reference controller; its first start comes with a task that never waits.
 #[derive(Debug, Default)]
 struct Spinning(AtomicBool);
 
@@ -121,7 +120,7 @@ fn a_controller_that_never_yields_ends_its_case_and_no_other() {
     assert_eq!(report.cases.len(), 3);
 }
 
-/// The exit code and the words of a run that may open so many files.
+/// Runs a command with a limit of open files; returns its exit code and output.
 fn with_descriptors(limit: u32, arguments: &[&str]) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("sh")

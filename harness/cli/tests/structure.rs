@@ -1,7 +1,7 @@
 //! No circle between the top-level modules of any crate of the workspace.
 //!
 //! A module depends on another if a path in its code leads there: by `use`, in an expression or type, or among the
-//! tokens of a macro. What `lib.rs` exports under a name of its own counts as the module that it comes from. Tests
+//! tokens of a macro. An item that `lib.rs` exports under its name counts as the module that it comes from. Tests
 //! are left out.
 //!
 //! A binary of its own: it does not link the program, so it is built and run in seconds.

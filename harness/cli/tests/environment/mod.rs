@@ -1,4 +1,4 @@
-//! What the environment says of the clusters and the target that `cargo test` runs cases on.
+//! Reads from the environment the clusters and the target on which `cargo test` runs cases.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "what fails here fails a test")]
 
@@ -28,10 +28,10 @@ use baton_core::{
     report::Builder,
 };
 
-/// The variable with what stands behind `--backend` on the command line, options of that backend included.
+/// Variable with the value of `--backend` on the command line, and the options of that backend.
 pub const BACKEND: &str = "BATON_BACKEND";
 
-/// The variable with a target file.
+/// Variable with the path of a target file.
 pub const TARGET: &str = "BATON_TARGET";
 
 pub fn roots() -> Roots {
@@ -49,17 +49,17 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The backend that a text asks for, in the words of the command line.
+/// Parses a backend with its options, as on the command line.
 fn choice(text: &str) -> Result<BackendOptions, String> {
     let words = ["baton", "run", "--backend"].into_iter().chain(text.split_whitespace());
     let cli = Cli::read(words).map_err(|error| format!("{BACKEND}={text}: {error}"))?;
     let Command::Run(run) = cli.command else {
-        return Err(format!("{BACKEND}={text} is no backend"));
+        return Err(format!("{BACKEND}={text} is not a backend"));
     };
     let Run { on, .. } = *run;
     match on.backend {
         BackendKind::Embedded | BackendKind::Kubeconfig => Ok(on),
-        // Nobody would remove them: a test binary is not told when its last test has ended.
+        // They would never be removed: a test binary does not learn when its last test has ended.
         BackendKind::Envtest | BackendKind::Kind | BackendKind::K3s => Err(format!(
             "{BACKEND}={text}: tests run on embedded clusters and on those that are there already (possible are \
              embedded, kubeconfig); `baton run --backend {text}` makes others and removes them"
@@ -67,14 +67,14 @@ fn choice(text: &str) -> Result<BackendOptions, String> {
     }
 }
 
-/// What cases run with, and the turn of the one that it is given to.
+/// Settings for a case, and its turn on the clusters.
 pub struct Ready {
     pub settings: Settings,
-    /// Clusters that are there already carry one case at a time.
+    /// Existing clusters run one case at a time.
     _turn: Option<MutexGuard<'static, ()>>,
 }
 
-/// What cases with so many members at most run with. Panics with what is wrong with the environment.
+/// Returns the settings for cases with up to this many members. Panics if the environment is invalid.
 pub fn ready(members: usize) -> Ready {
     static TURN: Mutex<()> = Mutex::new(());
     static LISTENING: OnceLock<Interrupt> = OnceLock::new();
@@ -121,8 +121,8 @@ pub fn target(file: &Path) -> Described {
     Described::new(spec).unwrap_or_else(|error| panic!("{TARGET}: {error}; {}", error.help()))
 }
 
-/// The verdict on a case that passed, or a line that says why there is none to look at. The built-in controller must pass
-/// without remarks; a target that a file describes may have some.
+/// Returns the verdict on a case that passed, or the reason why there is none. The built-in controller must pass
+/// without remarks; the target of a file may have some.
 pub fn passed(result: &CaseResult) -> Result<&Verdict, String> {
     let is_described = variable(TARGET).is_some();
     match &result.outcome {
@@ -144,13 +144,13 @@ pub fn passed(result: &CaseResult) -> Result<&Verdict, String> {
     }
 }
 
-/// Says a line to whoever runs the tests, past libtest, which shows nothing of a test that passes.
+/// Prints a line past libtest, which hides the output of tests that pass.
 pub fn say(case: &Case, line: &str) {
-    // Nobody to hear it is no failure.
+    // A closed standard error is ignored.
     let _ = writeln!(std::io::stderr(), "{}: {line}", case.id);
 }
 
-/// Fails if a case is the last one that an entry of the baseline waited for, and none of them shows it.
+/// Fails if a case is the last one that an entry of the baseline waited for, and no case shows the entry.
 pub fn check_baseline(result: CaseResult, settings: &Settings) {
     static SO_FAR: OnceLock<Mutex<Builder>> = OnceLock::new();
     if settings.target.baseline().entries.is_empty() {
@@ -172,7 +172,7 @@ pub fn check_baseline(result: CaseResult, settings: &Settings) {
     assert!(new.is_empty(), "no case shows any more: {}", new.join("; "));
 }
 
-/// The entries of the baseline that no case shows any more.
+/// Returns the entries of the baseline that no case shows any more.
 fn stale(builder: &Builder) -> Vec<String> {
     let entries = builder.report().map(|report| report.baseline).unwrap_or_default();
     let stale = entries.iter().filter(|entry| entry.outdated);

@@ -1,7 +1,7 @@
-//! Targets that want to pass without deserving it. Each tries another way; none comes to *conforms*.
+//! Targets that try to pass although they do not conform. Each tries another way; no way leads to *conforms*.
 //!
 //! Most of them are the reference controller with a defect (it preserves no state) that [`tricks`] try to hide; others
-//! are sound, and try to hide what they do besides. The target is this test binary: started by the harness with the name
+//! are sound, and try to hide additional actions. The target is this test binary: started by the harness with the name
 //! of a trick, [`the_target_itself`] plays it.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails a test")]
@@ -31,25 +31,25 @@ use baton_core::{
 };
 use rstest::rstest;
 
-/// The case that they are to pass.
+/// Case that they run.
 const CASE: &str = "deployment-directly";
 
-/// How it is told that the new copy lacks the preserved labels when it is first seen.
+/// Finding that the new copy lacks the preserved labels when it is first seen.
 const LABELS: &str = "first seen: Deployment deploy";
 
-/// Tricks after which what is waited for never comes.
+/// Tricks after which the awaited condition never holds.
 const IN_VAIN: [&str; 3] = ["ready-alone", "second-copy", "deletes-what-the-harness-made"];
 
-/// Tricks that leave something behind, which the harness waits for to go.
+/// Tricks that leave an object behind, for whose removal the harness waits.
 const LEAVE: [&str; 2] = ["leaves-a-work-as-the-harness", "leaves-a-work-as-the-collector"];
 
-/// The suite as it is, which takes longer to read than a trick to play.
+/// The unchanged suite, which takes longer to read than a trick takes to play.
 static SUITE: LazyLock<Suite> = LazyLock::new(|| Suite::load(&Roots::of(&root())).unwrap());
 
-/// The variable with the name of the trick.
+/// Variable with the name of the trick.
 const TRICK: &str = "HOSTILE_TRICK";
 
-/// The variable with a folder in which the target finds what it would have to look for.
+/// Variable with a folder that has what the target would otherwise have to search for.
 const FOLDER: &str = "HOSTILE_FOLDER";
 
 /// The target, if the harness has started this binary as such; nothing otherwise.
@@ -77,7 +77,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The suite in a folder of its own, where a target may write.
+/// Copies the suite to a separate folder, to which a target may write.
 fn own_suite(folder: &Path) -> Roots {
     for part in ["cases", "fixtures", "snapshots"] {
         copy(&root().join(part), &folder.join(part));
@@ -138,7 +138,7 @@ fn findings(result: &CaseResult) -> String {
     told.collect()
 }
 
-/// The measure of all others: without a defect and without a trick, this target conforms.
+/// A sound target without a trick conforms: the reference for the other tests.
 #[test]
 fn who_is_sound_and_plays_no_trick_conforms() {
     let (result, _folder) = played("sound");
@@ -180,7 +180,7 @@ fn who_is_sound_and_plays_no_trick_conforms() {
 #[case::deletes("deletes-what-the-harness-made", "RequirementId")]
 // The kubeconfigs are overwritten: the harness does not go by them.
 #[case::kubeconfigs("overwrites-kubeconfigs", LABELS)]
-// Thousands of events are written meanwhile.
+// Thousands of events are written during the failover.
 #[case::flood_of_events("flood-of-events", LABELS)]
 // Megabytes of good verdicts are printed.
 #[case::flood_of_lines("flood-of-lines", LABELS)]
@@ -219,7 +219,7 @@ fn verdicts_and_control_characters_that_it_prints_are_shown_as_its_words() {
     );
 }
 
-/// It has written a timeline of a run that conforms, and a link, where the harness will write its own.
+/// The target has written a timeline of a run that conforms, and a link, to the place of the harness's files.
 #[test]
 fn a_timeline_that_it_has_put_in_place_is_no_evidence() {
     let (result, folder) = played("puts-a-timeline-in-place");
@@ -234,7 +234,7 @@ fn a_timeline_that_it_has_put_in_place_is_no_evidence() {
     assert_eq!(fs::read_to_string(folder.path().join("elsewhere")).unwrap(), "mine");
 }
 
-/// The case and the catalogue are rewritten while they are judged by.
+/// The target rewrites the case and the catalogue during the run.
 #[test]
 fn a_case_that_it_rewrites_was_read_before() {
     let folder = tempfile::tempdir().unwrap();
@@ -249,7 +249,7 @@ fn a_case_that_it_rewrites_was_read_before() {
     );
 }
 
-/// It does not hear SIGTERM, and has started others: all of them are gone when the case has ended.
+/// The target ignores SIGTERM, and has started other processes: all of them are gone when the case has ended.
 #[test]
 fn nothing_of_a_target_that_does_not_want_to_end_outlives_its_case() {
     let (result, folder) = played("does-not-end");
@@ -257,7 +257,7 @@ fn nothing_of_a_target_that_does_not_want_to_end_outlives_its_case() {
     let pids = fs::read_to_string(folder.path().join("pids")).unwrap();
     assert_eq!(pids.lines().count(), 2, "{pids}");
     for pid in pids.lines() {
-        // What is left of a process may wait for whoever takes it in; it does nothing any more.
+        // The remains of a process may wait for their new parent; they no longer run.
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         assert!(state.is_empty() || state.contains(") Z "), "{pid} still runs: {state}");
     }

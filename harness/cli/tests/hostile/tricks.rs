@@ -1,4 +1,4 @@
-//! What hostile targets try.
+//! Tricks of hostile targets.
 
 use std::{
     collections::BTreeMap, env, fs, io::Write as _, net::TcpStream, os::unix::fs::symlink, path::Path,
@@ -20,10 +20,10 @@ const BINDING: &str = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourc
 const POLICY: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies/deploy-propagation";
 const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
 
-/// How long it waits before it looks again: nobody tells it anything.
+/// Pause between two looks: the tricks do not watch objects.
 const A_MOMENT: Duration = Duration::from_millis(5);
 
-/// The clusters, under one user agent.
+/// Clients of the clusters, with one user agent.
 struct Clusters {
     control: Client,
     members: BTreeMap<String, Client>,
@@ -47,7 +47,7 @@ impl Clusters {
         }
     }
 
-    /// The members that are tainted.
+    /// Returns the members that are tainted.
     async fn failed(&self) -> Vec<String> {
         let all = ask(&self.control, "GET", CLUSTERS, None).await.unwrap_or_default();
         let items = all["items"].as_array().cloned().unwrap_or_default();
@@ -59,7 +59,7 @@ impl Clusters {
             .collect()
     }
 
-    /// Waits until a member has failed, and gives the others.
+    /// Waits until a member has failed, and returns the others.
     async fn others(&self) -> Vec<&Client> {
         loop {
             let failed = self.failed().await;
@@ -71,7 +71,7 @@ impl Clusters {
         }
     }
 
-    /// Waits for the first copy, and gives it with its cluster.
+    /// Waits for the first copy, and returns it with its cluster.
     async fn copy_on_any(&self) -> (&Client, Value) {
         loop {
             for client in self.members.values() {
@@ -83,7 +83,7 @@ impl Clusters {
         }
     }
 
-    /// Waits for the new copy, and gives it with its cluster.
+    /// Waits for the new copy, and returns it with its cluster.
     async fn new_copy(&self) -> (&Client, Value) {
         loop {
             for client in self.others().await {
@@ -104,7 +104,7 @@ async fn client(file: &str, agent: &'static str) -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// The answer, if it is a good one.
+/// Sends a request; returns the answer if it is successful.
 async fn ask(client: &Client, method: &str, path: &str, body: Option<Value>) -> Option<Value> {
     let kind = if method == "PATCH" {
         "application/merge-patch+json"
@@ -124,14 +124,14 @@ fn labelled() -> Value {
     json!({"metadata": {"labels": labels()}})
 }
 
-/// A Deployment as the case wants it, from nothing but what is known of the template.
+/// Returns a Deployment as the case expects it, built only from the template.
 fn copy_with_labels(template: &Value) -> Value {
     let mut all = labels();
     all["app"] = json!("deploy");
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "deploy", "labels": all}, "spec": template["spec"]})
 }
 
-/// The reference controller; one that is not sound preserves no state.
+/// Starts the reference controller; one that is not sound preserves no state.
 async fn controller(sound: bool) -> Running {
     let control = Clusters::under("baton-controller").await.control;
     let mut options = Options::default();
@@ -141,7 +141,7 @@ async fn controller(sound: bool) -> Running {
     Controller::start(control, members, Arc::new(Timestamp::now), options)
 }
 
-/// Plays a trick until somebody ends it.
+/// Plays a trick until the process is killed.
 pub fn play(trick: &str, folder: &Path) {
     match trick {
         "ends-at-once" => std::process::exit(0),
@@ -243,7 +243,7 @@ async fn race() {
     let others = clusters.others().await;
     loop {
         for client in &others {
-            // There is no copy yet, most of the time.
+            // Most of the time there is no copy yet.
             ask(client, "PATCH", DEPLOY, Some(labelled())).await;
         }
     }
@@ -258,7 +258,7 @@ async fn created_again() {
     ask(client, "PATCH", DEPLOY, Some(labelled())).await;
 }
 
-/// Runs the workload on the new cluster without its state before the controller comes to do it as it should.
+/// Runs the workload on the new cluster without its state, before the controller does it correctly.
 async fn bare_copy_first() -> Running {
     let clusters = Clusters::under("baton-controller").await;
     let running = controller(true).await;

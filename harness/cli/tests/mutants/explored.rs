@@ -26,7 +26,7 @@ pub struct Explored {
     fault: MoveFault,
 }
 
-/// All of them.
+/// Returns all of them.
 pub fn all() -> Vec<Explored> {
     vec![
         Explored {

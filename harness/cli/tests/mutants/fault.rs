@@ -1,8 +1,8 @@
-//! Faults, put together from a few pieces: what the controller writes is changed, or what it reads; a request is
-//! answered without being carried out; something else is done besides.
+//! Faults, built from a few pieces: they change objects that the controller writes or reads, answer a request without
+//! carrying it out, or act in addition to it.
 //!
-//! A fault is made anew whenever the controller starts, so that what it remembers is forgotten like the controller's
-//! own memory.
+//! A fault is created again whenever the controller starts, so that it forgets what it remembered, as the controller
+//! does.
 
 use std::{
     future::Future,
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::wire::{Call, Hands};
 
-/// Which objects a piece of a fault is about.
+/// Objects to which a piece of a fault applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
     /// `ResourceBinding` and `ClusterResourceBinding`.
@@ -42,7 +42,7 @@ pub enum Of {
     Events,
     /// Copies of workloads on members.
     Copies,
-    /// Whether a member says that it is ready.
+    /// Readiness probes of members.
     Probes,
 }
 
@@ -74,25 +74,25 @@ impl Of {
     }
 }
 
-/// What becomes of a request.
+/// Fate of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Carried {
-    /// It goes on, as it is by now.
+    /// The request goes on, with the changes so far.
     On,
-    /// It is not carried out, and answered with this.
+    /// The request is not carried out, and gets this answer.
     Instead(StatusCode, Value),
 }
 
-/// Whether the controller gets to see an object.
+/// Visibility of an object to the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
-    /// As it is by now.
+    /// The object is visible, with the changes so far.
     Shown,
-    /// It seems not to be there.
+    /// The object seems not to exist.
     Hidden,
 }
 
-/// Something that takes time.
+/// A future of a fault's action.
 pub type Doing<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 type OnWrite = Box<dyn Fn(&Call, &mut Value) + Send + Sync>;
@@ -103,7 +103,7 @@ type OnMetrics = Box<dyn Fn(&mut Vec<Sample>) + Send + Sync>;
 type OnDefinition = Box<dyn Fn(&mut Value) + Send + Sync>;
 type OnSetup = Box<dyn Fn(&mut ControllerSetup) + Send + Sync>;
 
-/// What is wrong with an implementation.
+/// Defect of an implementation.
 #[derive(Default)]
 pub struct Fault {
     written: Vec<(Of, OnWrite)>,
@@ -117,18 +117,18 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Nothing at all.
+    /// Creates a fault that changes nothing.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Changes what is written.
+    /// Changes objects that are written.
     pub fn written(mut self, of: Of, edit: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         self.written.push((of, Box::new(move |_, body| edit(body))));
         self
     }
 
-    /// Changes what is written, looking at where it goes.
+    /// Changes objects that are written, depending on the request.
     pub fn written_at(mut self, of: Of, edit: impl Fn(&Call, &mut Value) + Send + Sync + 'static) -> Self {
         self.written.push((of, Box::new(edit)));
         self
@@ -144,7 +144,7 @@ impl Fault {
         self
     }
 
-    /// Hides objects that are there.
+    /// Hides objects.
     pub fn hidden(mut self, of: Of, hides: impl Fn(&Call, &Value) -> bool + Send + Sync + 'static) -> Self {
         let look = move |call: &Call, object: &mut Value| {
             if hides(call, object) {
@@ -172,19 +172,19 @@ impl Fault {
         })
     }
 
-    /// Does something before a request goes on, or instead of it.
+    /// Acts before a request goes on, or instead of it.
     pub fn before(mut self, of: Of, act: impl Fn(&Call, &Hands) -> Doing<Carried> + Send + Sync + 'static) -> Self {
         self.before.push((of, Box::new(act)));
         self
     }
 
-    /// Does something after a request has been carried out; it is told the answer.
+    /// Acts after a request has been carried out; `act` gets the answer.
     pub fn after(mut self, of: Of, act: impl Fn(&Call, &Value, &Hands) -> Doing<()> + Send + Sync + 'static) -> Self {
         self.after.push((of, Box::new(act)));
         self
     }
 
-    /// Starts the controller with other gates and options than it was told.
+    /// Starts the controller with other gates and options than requested.
     pub fn setup(mut self, edit: impl Fn(&mut ControllerSetup) + Send + Sync + 'static) -> Self {
         self.setup.push(Box::new(edit));
         self
@@ -196,20 +196,20 @@ impl Fault {
         self
     }
 
-    /// Changes what the controller says of itself.
+    /// Changes the metrics of the controller.
     pub fn metrics(mut self, edit: impl Fn(&mut Vec<Sample>) + Send + Sync + 'static) -> Self {
         self.metrics.push(Box::new(edit));
         self
     }
 
-    /// What the controller says of itself from here on.
+    /// Applies the fault to metrics of the controller.
     pub fn measure(&self, samples: &mut Vec<Sample>) {
         for edit in &self.metrics {
             edit(samples);
         }
     }
 
-    /// The definitions that the control plane is given; none if they are as they should be.
+    /// Applies the fault to the definitions on the control plane; `None` if it does not change them.
     pub fn define(&self, mut definitions: Vec<Value>) -> Option<Vec<Value>> {
         for edit in &self.definitions {
             definitions.iter_mut().for_each(edit);
@@ -217,7 +217,7 @@ impl Fault {
         (!self.definitions.is_empty()).then_some(definitions)
     }
 
-    /// What the controller is started with.
+    /// Returns the set-up that the controller is started with.
     pub fn set_up(&self, setup: &ControllerSetup) -> ControllerSetup {
         let mut setup = setup.clone();
         for edit in &self.setup {
@@ -226,12 +226,12 @@ impl Fault {
         setup
     }
 
-    /// Counts a request; says how many there have been.
+    /// Counts a request; returns the number so far.
     pub fn count(&self) -> u64 {
         self.requests.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What becomes of a request, and what it carries from here on.
+    /// Decides the fate of a request, and changes its content.
     pub async fn meet(&self, call: &mut Call, hands: &Hands) -> Carried {
         for (_, act) in self.before.iter().filter(|(of, _)| of.is(call)) {
             let carried = act(call, hands).await;
@@ -249,14 +249,14 @@ impl Fault {
         Carried::On
     }
 
-    /// What is done once a request has been carried out.
+    /// Acts after a request has been carried out.
     pub async fn conclude(&self, call: &Call, answer: &Value, hands: &Hands) {
         for (_, act) in self.after.iter().filter(|(of, _)| of.is(call)) {
             act(call, answer, hands).await;
         }
     }
 
-    /// What the controller sees of an object.
+    /// Applies the fault to an object that the controller reads.
     fn look(&self, call: &Call, object: &mut Value) -> Sight {
         for (_, edit) in self.read.iter().filter(|(of, _)| of.is(call)) {
             if edit(call, object) == Sight::Hidden {
@@ -266,7 +266,7 @@ impl Fault {
         Sight::Shown
     }
 
-    /// What the controller sees of an answer: an object, or a list of them.
+    /// Applies the fault to an answer: an object, or a list of objects.
     pub fn answer(&self, call: &Call, answer: &mut Value) -> Sight {
         if let Some(items) = answer.get_mut("items").and_then(Value::as_array_mut) {
             items.retain_mut(|item| self.look(call, item) == Sight::Shown);
@@ -276,11 +276,11 @@ impl Fault {
             return Sight::Shown;
         }
         let sight = self.look(call, answer);
-        // What a write answers shows an object; that it is hidden is for the next look.
+        // The answer to a write shows the object; the object is hidden from the next read on.
         if call.is_write() { Sight::Shown } else { sight }
     }
 
-    /// What the controller sees of a line of a watch.
+    /// Applies the fault to a line of a watch.
     pub fn event(&self, call: &Call, line: &[u8]) -> Bytes {
         let Ok(mut event) = serde_json::from_slice::<Value>(line) else {
             return Bytes::copy_from_slice(line);
@@ -296,7 +296,7 @@ impl Fault {
     }
 }
 
-/// What a server would say to a write that it has carried out.
+/// Returns a server's answer to a write that it has carried out.
 fn answer_to(call: &Call) -> Value {
     if call.method == Method::DELETE {
         return json!({"apiVersion": "v1", "kind": "Status", "status": "Success"});

@@ -1,16 +1,17 @@
-//! The suite finds every defect that is known of such systems: each mutant of the reference controller is killed by a
-//! case, at the requirement that it breaks.
+//! The suite finds every known defect of such systems: a case kills each mutant of the reference controller, at the
+//! requirement that the mutant breaks.
 //!
-//! - `fault`: what can be done to the controller's requests and to what it reads; `wire`: where that is done;
-//! - `mutant`: the controller with a fault, as a target; `pieces`: what faults are made of;
+//! - `fault`: possible changes to the controller's requests and to the objects that it reads; `wire`: the client that
+//!   makes them;
+//! - `mutant`: the controller with a fault, as a target; `pieces`: building blocks of faults;
 //! - `catalogue`: the mutants, by area;
-//! - `verdict`: which case kills a mutant;
+//! - `verdict`: the case that kills a mutant;
 //! - `explored`: mutants that no case kills and that an exploration finds.
 //!
-//! This is a program of its own, so that every `cargo test` shows who was killed by what. Arguments without a dash are
-//! parts of names, to try some mutants alone.
+//! The tests have their own `main`, so that every `cargo test` prints the case that killed each mutant. Arguments
+//! without a dash are parts of names, to try some mutants alone.
 
-#![expect(clippy::print_stdout, reason = "a test's output is for whoever runs it")]
+#![expect(clippy::print_stdout, reason = "the output of a test is for its user")]
 
 mod catalogue;
 mod explored;

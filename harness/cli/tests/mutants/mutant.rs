@@ -18,7 +18,7 @@ use crate::{
     wire::{self, Hands},
 };
 
-/// The name of a hand that writes to the control plane as somebody else.
+/// Name of a client that writes to the control plane as another program.
 pub const ANOTHER: &str = "somebody else";
 
 /// The definitions of the failover API.
@@ -36,9 +36,9 @@ pub struct Mutant {
     pub name: &'static str,
     /// The requirement that it breaks, or the invariant, if no requirement speaks of it.
     pub breaks: &'static str,
-    /// What is wrong with it, as its users would say.
+    /// Defect, in the words of a user.
     pub defect: &'static str,
-    /// The fault; made anew for each life of the controller, on the clock of its fleet.
+    /// Creates the fault; called for each start of the controller, with the clock of its fleet.
     pub fault: fn(&Clock) -> Fault,
 }
 
@@ -73,7 +73,7 @@ impl Target for Mutant {
     }
 
     fn definitions(&self) -> Option<Arc<Vec<Value>>> {
-        // It is the same fault whenever it is made.
+        // Every call creates the same fault.
         let clock: Clock = Arc::new(|| jiff::Timestamp::UNIX_EPOCH);
         (self.fault)(&clock).define(definitions()).map(Arc::new)
     }
@@ -108,7 +108,7 @@ impl Target for Mutant {
     }
 }
 
-/// The controller with a fault, running.
+/// The running controller with a fault.
 struct Faulty {
     running: Box<dyn Running>,
     fault: Arc<Fault>,
@@ -141,7 +141,7 @@ impl Running for Faulty {
     }
 }
 
-/// What a fault needs to stand between the controller and its clusters.
+/// Connection of a fault with the controller and its clusters.
 struct Wires {
     clock: Clock,
     fault: Arc<Fault>,

@@ -1,4 +1,4 @@
-//! What faults are made of: places in objects, and things to remember.
+//! Building blocks of faults: places in objects, and memory.
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +16,7 @@ use crate::{
     wire::{Call, Hands},
 };
 
-/// Something that a fault remembers as long as the controller runs.
+/// Value that a fault remembers as long as the controller runs.
 #[derive(Debug)]
 pub struct Memory<T>(Arc<Mutex<T>>);
 
@@ -27,20 +27,20 @@ impl<T> Clone for Memory<T> {
 }
 
 impl<T: Default> Memory<T> {
-    /// Nothing yet.
+    /// Creates an empty memory.
     pub fn new() -> Self {
         Self(Arc::default())
     }
 }
 
 impl<T> Memory<T> {
-    /// What is remembered.
+    /// Locks the remembered value.
     pub fn get(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The items of a list in an object; none if there is no such list.
+/// Returns the items of a list in an object; empty if there is no such list.
 pub fn list<'a>(object: &'a mut Value, pointer: &str) -> impl Iterator<Item = &'a mut Value> {
     object
         .pointer_mut(pointer)
@@ -49,40 +49,40 @@ pub fn list<'a>(object: &'a mut Value, pointer: &str) -> impl Iterator<Item = &'
         .flatten()
 }
 
-/// A text in an object; empty if there is none.
+/// Returns a text in an object; empty if there is none.
 pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The members of a map in an object, if there is one.
+/// Returns the members of a map in an object, if there is one.
 pub fn map<'a>(object: &'a mut Value, pointer: &str) -> Option<&'a mut Map<String, Value>> {
     object.pointer_mut(pointer).and_then(Value::as_object_mut)
 }
 
-/// Takes a member out of a map in an object.
+/// Removes a member of a map in an object.
 pub fn remove(object: &mut Value, pointer: &str, member: &str) {
     if let Some(map) = map(object, pointer) {
         map.remove(member);
     }
 }
 
-/// The eviction tasks of a binding, or of a patch of one.
+/// Returns the eviction tasks of a binding, or of a patch of one.
 pub fn tasks(binding: &mut Value) -> impl Iterator<Item = &mut Value> {
     list(binding, "/spec/gracefulEvictionTasks")
 }
 
-/// The purge mode of a task.
+/// Returns `true` if the purge mode of a task is `Directly`.
 pub fn is_directly(task: &Value) -> bool {
     matches!(text(task, "/purgeMode"), "Directly" | "Immediately")
 }
 
-/// The preservation rules of a binding.
+/// Returns the preservation rules of a binding.
 pub fn rules(binding: &mut Value) -> Option<&mut Vec<Value>> {
     let rules = binding.pointer_mut("/spec/failover/cluster/statePreservation/rules");
     rules.and_then(Value::as_array_mut)
 }
 
-/// Changes what a binding says that each cluster has reported.
+/// Changes the statuses of clusters in a binding.
 pub fn statuses(binding: &mut Value, mut edit: impl FnMut(&mut Value)) {
     for item in list(binding, "/status/aggregatedStatus") {
         if let Some(status) = item.get_mut("status").filter(|status| !status.is_null()) {
@@ -91,7 +91,7 @@ pub fn statuses(binding: &mut Value, mut edit: impl FnMut(&mut Value)) {
     }
 }
 
-/// Changes every text below a value.
+/// Changes every string below a value.
 pub fn texts(value: &mut Value, edit: &impl Fn(&mut String)) {
     match value {
         Value::String(text) => edit(text),
@@ -101,7 +101,7 @@ pub fn texts(value: &mut Value, edit: &impl Fn(&mut String)) {
     }
 }
 
-/// What a rule makes of the status that a binding shows; nothing if it misses everywhere.
+/// Evaluates the path of a rule on the statuses in a binding; `None` if it matches nowhere.
 pub fn evaluate(binding: &Value, path: &str) -> Option<String> {
     let template = Template::parse(path).ok()?;
     let statuses = binding.pointer("/status/aggregatedStatus").and_then(Value::as_array);
@@ -112,30 +112,30 @@ pub fn evaluate(binding: &Value, path: &str) -> Option<String> {
         .find_map(|status| template.evaluate(status).ok())
 }
 
-/// The last eviction task that was written, and whether it is pending.
+/// The last eviction task that was written, and its progress.
 #[derive(Debug, Clone, Default)]
 pub struct LastTask {
     /// The task; null if there was none.
     pub task: Value,
-    /// The state of the first one.
+    /// Preserved state of the first task.
     pub first: Map<String, Value>,
-    /// Whether it is still there.
+    /// Set while the task exists.
     pub pending: bool,
 }
 
 impl LastTask {
-    /// Its preserved state.
+    /// Returns the preserved state of the task.
     pub fn state(&self) -> Map<String, Value> {
         let state = self.task.get("preservedLabelState").and_then(Value::as_object);
         state.cloned().unwrap_or_default()
     }
 
-    /// The cluster that it leaves.
+    /// Returns the cluster that the workload leaves.
     pub fn from(&self) -> &str {
         text(&self.task, "/fromCluster")
     }
 
-    /// How many clusters ran the workload.
+    /// Returns the number of clusters that ran the workload.
     pub fn before(&self) -> usize {
         let before = self.task.get("clustersBeforeFailover").and_then(Value::as_array);
         before.map_or(0, Vec::len)
@@ -175,7 +175,7 @@ pub async fn merge(client: &Client, path: String, fields: &Value) {
     let request = Request::patch(path)
         .header(http::header::CONTENT_TYPE, "application/merge-patch+json")
         .body(fields.to_string().into_bytes());
-    // What a fault does besides may fail, as with any implementation that is broken.
+    // Additional requests of a fault may fail, as those of any broken implementation.
     if let Ok(request) = request {
         let _ = client.request::<Value>(request).await;
     }
@@ -206,7 +206,7 @@ pub async fn delete(client: &Client, path: String) {
     }
 }
 
-/// Does something later, in the clusters' time.
+/// Acts later, in the clusters' time.
 pub fn later(after: Duration, act: impl Future<Output = ()> + Send + 'static) {
     tokio::spawn(async move {
         tokio::time::sleep(after).await;
@@ -214,7 +214,7 @@ pub fn later(after: Duration, act: impl Future<Output = ()> + Send + 'static) {
     });
 }
 
-/// Whether a member answers.
+/// Returns `true` if a member answers.
 pub fn answers(call: &Call, hands: &Hands) -> Doing<bool> {
     let client = hands[&call.cluster].clone();
     Box::pin(async move {
@@ -223,12 +223,12 @@ pub fn answers(call: &Call, hands: &Hands) -> Doing<bool> {
     })
 }
 
-/// Nothing is done before a request goes on.
+/// Lets a request go on without acting before it.
 pub fn on() -> Doing<Carried> {
     Box::pin(std::future::ready(Carried::On))
 }
 
-/// The path of the template that a binding is about, as far as its kind has a regular plural.
+/// Returns the path of the template of a binding, if its kind has a regular plural.
 pub fn template_path(binding: &Value) -> String {
     let resource = |member: &str| text(binding, &format!("/spec/resource/{member}")).to_owned();
     let plural = format!("{}s", resource("kind").to_lowercase());
@@ -239,15 +239,15 @@ pub fn template_path(binding: &Value) -> String {
     )
 }
 
-/// Uids of objects, for example of those that a fault only says it has deleted.
+/// Uids of objects, for example of those that a fault only pretends to delete.
 pub type Uids = Memory<BTreeSet<String>>;
 
-/// The uid of an object.
+/// Returns the uid of an object.
 pub fn uid(object: &Value) -> String {
     text(object, "/metadata/uid").to_owned()
 }
 
-/// The uid that a deletion is about.
+/// Returns the uid in a deletion.
 pub fn deleted_uid(call: &Call) -> String {
     text(&call.body, "/preconditions/uid").to_owned()
 }

@@ -1,4 +1,4 @@
-//! Which case kills a mutant, and at which requirement.
+//! Finds the case that kills a mutant, and the requirement at which it does.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -20,28 +20,29 @@ use baton_core::{
 
 use crate::mutant::Mutant;
 
-/// What became of a mutant.
+/// Result for a mutant.
 #[derive(Debug, Clone)]
 pub enum Death {
-    /// This case found it, at the requirement that it breaks, and held it against these others that must be met, too.
+    /// This case found the defect at the requirement that the mutant breaks; it also blamed these other mandatory
+    /// requirements.
     Killed { case: String, also: Vec<String> },
-    /// No case found it there.
+    /// No case found the defect at that requirement.
     Survives {
-        /// The cases that were tried, and what they said.
+        /// Cases that were tried, with their results.
         tried: Vec<String>,
     },
 }
 
-/// The suite, and how it is run.
+/// The suite and its settings.
 pub struct Trial {
     suite: Suite,
     settings: Settings,
-    /// By mutant, the case that has killed it before: it is tried first, so that a new case changes nothing here.
+    /// By mutant, the case that killed it before. It is tried first, so that a new case does not change the table.
     known: BTreeMap<String, String>,
 }
 
 impl Trial {
-    /// A trial with all cases.
+    /// Creates a trial with all cases.
     pub fn new(suite: Suite, roots: Roots) -> Self {
         let settings = Settings::new(roots);
         let table = include_str!("../snapshots/mutants.snap");
@@ -58,12 +59,12 @@ impl Trial {
         &self.suite
     }
 
-    /// The cases that are about what a mutant breaks and that the controller can be asked: the one that has killed it
-    /// before, then those with the fewest requirements, because they are the ones that were written for it.
+    /// Returns the cases for the requirement that a mutant breaks, as far as the controller supports them: first the
+    /// one that killed it before, then those with the fewest requirements, because they were written for it.
     fn cases(&self, mutant: &Mutant) -> Vec<&Case> {
         let requirement = mutant.breaks;
         let features = self.settings.target.features();
-        // Invariants are judged in every case: any will do.
+        // Invariants are judged in every case, so any case will do.
         let everywhere = Invariant::ALL.iter().any(|invariant| invariant.name() == requirement);
         let about = |case: &&Case| {
             let is_about = everywhere || case.requirements.iter().any(|id| id.as_str() == requirement);
@@ -76,8 +77,9 @@ impl Trial {
         cases
     }
 
-    /// Runs the cases about what a mutant breaks, until one kills it and blames nothing else, or the one kills it that has
-    /// before. If all blame something else as well, it is the one that blames the least.
+    /// Runs the cases for the requirement that a mutant breaks, until one kills it and blames nothing else, or the one
+    /// that killed it before kills it again. If all of them blame other requirements as well, returns the one that
+    /// blames the fewest.
     pub fn try_out(&self, mutant: &Mutant) -> Death {
         let (mut tried, mut best) = (Vec::new(), None::<(String, Vec<String>)>);
         for case in self.cases(mutant) {
@@ -102,7 +104,7 @@ impl Trial {
         }
     }
 
-    /// What was found broken of what must be met, besides what a mutant breaks.
+    /// Returns the broken mandatory requirements other than those that a mutant breaks.
     fn also(&self, mutant: &Mutant, found: &BTreeSet<String>) -> Vec<String> {
         let own = breaks(mutant);
         let musts = self.suite.catalogue.iter().filter(|it| it.level == Level::Must);
@@ -110,14 +112,14 @@ impl Trial {
         others.map(|it| it.id.to_string()).collect()
     }
 
-    /// The requirements that none of these mutants breaks, themselves or by an invariant that shows them.
+    /// Returns the requirements that none of these mutants breaks, directly or by an invariant.
     pub fn unbroken(&self, mutants: &[Mutant]) -> Vec<RequirementId> {
         let broken: BTreeSet<RequirementId> = mutants.iter().flat_map(breaks).collect();
         let ids = self.suite.catalogue.iter().map(|requirement| requirement.id.clone());
         ids.filter(|id| !broken.contains(id)).collect()
     }
 
-    /// Runs every case against the controller behind the same wires without a fault: it must conform.
+    /// Runs every case against the controller with the same clients, but without a fault: it must conform.
     pub fn unharmed(&self) -> Vec<String> {
         let features = self.settings.target.features();
         let cases: Vec<&Case> = self
@@ -167,13 +169,13 @@ impl Trial {
     }
 }
 
-/// The requirement that a mutant breaks, or those that the invariant shows that it breaks.
+/// Returns the requirement that a mutant breaks, or those that its invariant proves.
 fn breaks(mutant: &Mutant) -> BTreeSet<RequirementId> {
     let invariant = Invariant::ALL.into_iter().find(|it| it.name() == mutant.breaks);
     invariant.map_or_else(|| BTreeSet::from([mutant.breaks.into()]), Invariant::proves)
 }
 
-/// Does something with each of many, on all processors; the answers are in the order of the questions.
+/// Calls a function with each item on all processors; the results are in the order of the items.
 pub fn each<T: Sync, U: Send>(items: &[T], act: impl Fn(&T) -> U + Sync) -> Vec<U> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
@@ -197,7 +199,7 @@ pub fn each<T: Sync, U: Send>(items: &[T], act: impl Fn(&T) -> U + Sync) -> Vec<
     done.into_iter().map(|(_, answer)| answer).collect()
 }
 
-/// What became of a mutant, for people.
+/// Formats the result for a mutant.
 pub fn line(mutant: &Mutant, death: &Death) -> String {
     match death {
         Death::Killed { case, also } => {
@@ -221,7 +223,7 @@ pub fn line(mutant: &Mutant, death: &Death) -> String {
 /// Compares the table of all mutants with the one in the repository.
 pub fn compare_table(mutants: &[Mutant], deaths: &[Death]) {
     let mut table = show::table(&["MUTANT", "BREAKS", "KILLED BY", "WHICH BLAMES TOO"]);
-    // A row is read again by its words: none goes over two lines.
+    // Rows are parsed by words, so they must not wrap.
     table.set_width(200);
     for (mutant, death) in mutants.iter().zip(deaths) {
         if let Death::Killed { case, also } = death {

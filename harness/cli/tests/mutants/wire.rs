@@ -1,4 +1,4 @@
-//! What stands between the controller and a cluster: a client whose requests and answers a [`Fault`] may corrupt.
+//! Client between the controller and a cluster, whose requests and answers a [`Fault`] may corrupt.
 
 use std::{collections::BTreeMap, convert::Infallible, sync::Arc, time::Duration};
 
@@ -12,20 +12,20 @@ use serde_json::{Value, json};
 
 use crate::fault::{Carried, Fault, Sight};
 
-/// One request of the controller, taken apart.
+/// Request of the controller, parsed.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The cluster that it goes to: `control`, or the member's name.
+    /// Cluster that the request goes to: `control`, or the member's name.
     pub cluster: String,
-    /// Its method.
+    /// Method.
     pub method: Method,
-    /// What it is about.
+    /// Object or collection of the request.
     pub at: Place,
-    /// What it carries; null if nothing.
+    /// Body; null if there is none.
     pub body: Value,
 }
 
-/// The part of a path that says what a request is about.
+/// Parsed path of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// The path itself, without the query.
@@ -63,28 +63,28 @@ impl Place {
 }
 
 impl Call {
-    /// Whether it is to change something.
+    /// Returns `true` if the request changes something.
     pub fn is_write(&self) -> bool {
         self.method != Method::GET
     }
 
-    /// Whether it goes to a member.
+    /// Returns `true` if the request goes to a member.
     pub fn is_to_member(&self) -> bool {
         self.cluster != "control"
     }
 }
 
-/// How many requests a controller may make before it counts as running hot. Then each takes a while, so that time goes
-/// on and the case comes to its end.
+/// Number of requests after which a controller counts as running hot. Each further request takes a while, so that time
+/// passes and the case ends.
 const HOT: u64 = 1_500;
 
-/// The controller's clients, by cluster, as they are without a fault: for a fault's own hands.
+/// Unmodified clients of the controller, by cluster, for the actions of faults.
 pub type Hands = Arc<BTreeMap<String, Client>>;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// A client of a cluster with a fault in its way.
+/// Creates a client of a cluster that applies a fault.
 pub fn client(cluster: &str, hands: &Hands, fault: &Arc<Fault>) -> Client {
     let (cluster, hands, fault) = (cluster.to_owned(), Arc::clone(hands), Arc::clone(fault));
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -155,14 +155,14 @@ fn whole(code: StatusCode, answer: &Value) -> Result<Response<AnswerBody>, BoxEr
     Ok(response.body(full(serde_json::to_vec(answer)?.into()))?)
 }
 
-/// What a server says of an object that it does not have.
+/// Returns a server's answer for an object that does not exist.
 pub fn not_found(call: &Call) -> Value {
     let message = format!("{} {:?} not found", call.at.plural, call.at.name);
     json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404,
         "message": message, "details": {"name": call.at.name, "kind": call.at.plural}})
 }
 
-/// The lines of a body as they come.
+/// Splits a body into lines as they arrive.
 fn lines(body: Body) -> impl Stream<Item = Result<Vec<u8>, BoxError>> + Send {
     let data = body.into_data_stream().map_err(BoxError::from);
     let split = data.scan(Vec::new(), |rest: &mut Vec<u8>, chunk| {

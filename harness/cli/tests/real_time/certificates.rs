@@ -1,5 +1,5 @@
-//! Certificates that are over: what is told of them, and how the program ends. The servers are nothing but the side of a
-//! TLS connection on which certificates are shown and looked at.
+//! Expired certificates: the message and the exit code. The servers implement only the side of a TLS connection that
+//! shows and checks certificates.
 
 use std::{fs, sync::Arc};
 
@@ -15,7 +15,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::common::baton;
 
-/// Who signs, and the certificate by which its signatures are known.
+/// Signs certificates; others trust its own certificate.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
@@ -35,7 +35,7 @@ impl Authority {
         }
     }
 
-    /// A certificate for loopback until a year, and its key.
+    /// Signs a certificate for loopback that is valid until a year; returns it with its key.
     fn signs(&self, usage: ExtendedKeyUsagePurpose, until: i32) -> (rcgen::Certificate, KeyPair) {
         let mut params = CertificateParams::new(["127.0.0.1", "localhost"].map(str::to_owned)).unwrap();
         params.extended_key_usages = vec![usage];
@@ -50,8 +50,9 @@ impl Authority {
 const LONG_AGO: i32 = 2021;
 const MUCH_LATER: i32 = 2120;
 
-/// Runs a case on a control plane whose certificate is good until a year, and says what comes of it. It demands a
-/// certificate of its clients; theirs is good until another year, and `trusted` says which authority they trust.
+/// Runs a case on a control plane whose certificate is valid until a year, and returns the exit code and the output.
+/// The control plane demands a certificate of its clients; theirs is valid until another year, and `trusted` is the
+/// authority that they trust.
 fn run(server_until: i32, client_until: i32, trusted: Option<&Authority>) -> (Option<i32>, String) {
     let authority = Authority::new();
     let (server, server_key) = authority.signs(ExtendedKeyUsagePurpose::ServerAuth, server_until);
@@ -77,7 +78,7 @@ fn run(server_until: i32, client_until: i32, trusted: Option<&Authority>) -> (Op
         let port = listener.local_addr().unwrap().port();
         runtime.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                // Whoever is let in hears nothing more.
+                // After the handshake, the connection is closed without an answer.
                 drop(acceptor.accept(stream).await);
             }
         });
@@ -120,7 +121,7 @@ fn run(server_until: i32, client_until: i32, trusted: Option<&Authority>) -> (Op
         .output()
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    // Which of the two clusters is told first is a matter of chance.
+    // The order of the two clusters in the output is random.
     let said = ports
         .iter()
         .fold(said, |said, port| said.replace(&port.to_string(), "PORT"));

@@ -1,4 +1,4 @@
-//! Cases on clusters that somebody else has started: API servers behind HTTPS stand for them, and time is real.
+//! Runs cases on existing clusters: API servers behind HTTPS stand for them, and time is real.
 
 use std::{
     collections::BTreeSet,
@@ -36,7 +36,7 @@ use tokio::runtime::Runtime;
 
 use crate::common::roots;
 
-/// Clusters of which nothing is known but kubeconfigs.
+/// Existing clusters, known only by their kubeconfigs.
 struct Started {
     runtime: Runtime,
     servers: Vec<Embedded>,
@@ -86,7 +86,7 @@ impl Started {
         self.servers[number].control().inside("test")
     }
 
-    /// The names of all namespaces and definitions, by cluster.
+    /// Returns the names of all namespaces and definitions, by cluster.
     fn there(&self) -> Vec<BTreeSet<String>> {
         let there = |number| {
             self.runtime.block_on(async {
@@ -117,7 +117,7 @@ fn case(name: &str) -> Case {
     Suite::select(&roots, &[name.to_owned()]).unwrap().cases.remove(0)
 }
 
-/// The cases of a file, with other times in it: what they wait for to show that nothing happens is real time here.
+/// Reads the cases of a file with shorter times: waiting to show that nothing happens takes real time here.
 fn hastened(file: &str, times: &[(&str, &str)]) -> Vec<Case> {
     let roots = roots();
     let mut text = fs::read_to_string(roots.path("cases").join(file)).unwrap();
@@ -166,7 +166,7 @@ fn the_proposal_s_cases_conform_and_leave_nothing_behind() {
 
 const POLICIES: &str = "propagationpolicies.policy.karmada.io";
 
-/// Of a target that brings the definition of PropagationPolicy, and none of Cluster.
+/// Returns a request for a target that brings the definition of PropagationPolicy, but not of Cluster.
 fn with_definitions() -> Request {
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -215,13 +215,13 @@ fn the_definitions_of_the_target_take_the_place_of_the_harness_s_own() {
     assert_eq!(started.there(), before);
 }
 
-/// Whoever serves Clusters says when their taints were added. Where the harness does in the place of an implementation, it
-/// has to say so too: what a taint is tolerated for counts from then.
+/// The server of Clusters dates their taints. If the harness serves them in place of an implementation, it must date
+/// them too, because the toleration of a taint counts from that date.
 #[test]
 fn taints_are_dated_where_the_harness_serves_clusters() {
     let started = Started::new(2);
     let webhooks: Api<MutatingWebhookConfiguration> = Api::all(started.client(0));
-    // A run that was killed has left one that nobody answers any more.
+    // Left by a killed run, whose process is gone.
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let owner = format!("{}.{}.1", boot.trim().replace('-', ""), std::process::id());
     let left = json!({"metadata": {"name": "cluster-api.baton.dev", "labels": {"baton.dev/owner": owner}}});
@@ -236,7 +236,7 @@ fn taints_are_dated_where_the_harness_serves_clusters() {
     });
     let backend = started.connect(true).unwrap();
     assert_eq!(started.runtime.block_on(names()), [""; 0]);
-    // Each case has a runtime of its own.
+    // Each case has a separate runtime.
     Runtime::new().unwrap().block_on(async {
         let fleet = backend.fleet(&with_definitions()).await.unwrap();
         fleet.shut_down().await.unwrap();
@@ -289,7 +289,7 @@ fn faults_act_on_the_way_of_the_target_as_in_the_process() {
         else {
             panic!("{}", output::explanation(&over_https, None).unwrap_or_default());
         };
-        // The order of events on several servers may stay open.
+        // The order of events on several servers may remain undecided.
         let mut decided = expected.shown;
         decided.retain(|id| !verdict.not_judged.contains_key(id));
         assert_eq!(verdict.shown, decided, "{}: {:?}", case.id, verdict.not_judged);
@@ -321,7 +321,7 @@ fn admission_rules_hold_for_a_case_and_leave_nothing_behind() {
 #[test]
 fn members_that_do_not_reach_a_webhook_are_a_broken_environment() {
     let started = Started::new(3);
-    // An address for documentation: it is not of this machine.
+    // An address for documentation, which this machine does not have.
     let webhooks = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
     let backend = started.connect_with(Options { webhooks, ..OPTIONS }).unwrap();
     let case = case("resumes-from-checkpoint-policy");
@@ -362,7 +362,7 @@ fn a_target_that_stops_between_two_writes_is_where_it_is_in_the_process() {
     started.runtime.block_on(settings.backend.shut_down()).unwrap();
 }
 
-/// What the control plane shows of the failover while the target is stopped.
+/// Returns the objects on the control plane that show the failover while the target is stopped.
 fn while_stopped(result: &CaseResult) -> Value {
     let timeline = result.timeline.as_ref().unwrap();
     let restarts = |entry: &&Entry| match &entry.event {
@@ -393,7 +393,7 @@ fn faults_that_would_not_reach_the_target_are_unsupported() {
     let with_address = started.connect_with(Options { address, ..OPTIONS }).unwrap();
     assert_eq!(with_address.cannot_carry(&case, TargetLocation::Elsewhere), None);
 
-    // A fleet whose control plane knows its members already.
+    // A fleet whose control plane already knows its members.
     let boot = Boot {
         doors: true,
         ..Boot::new(2, Time::Real(Timestamp::now()))

@@ -1,5 +1,5 @@
-//! What goes wrong with clusters that somebody else has started: what is told, how the program ends, and that nothing is
-//! left. Each cluster is an API server behind a fault proxy.
+//! Faults of existing clusters: checks the message, the exit code, and that nothing is left. Each cluster is an API
+//! server behind a fault proxy.
 
 use std::{
     collections::BTreeSet,
@@ -36,18 +36,18 @@ use crate::common::{baton, printed};
 
 const NAMES: [&str; 3] = ["control", "member1", "member2"];
 
-/// What is wrong with a cluster.
+/// Fault of a cluster.
 #[derive(Debug, Clone, Default)]
 struct Fault {
-    /// Requests with this method and path are refused for want of rights.
+    /// Requests with this method and path are forbidden.
     forbids: Option<(&'static str, &'static str)>,
-    /// How far the clock is ahead that its answers tell.
+    /// Offset of the clock in its answers.
     tells: SignedDuration,
-    /// It goes when it is asked for this.
+    /// The cluster goes away on a request with this method and path.
     goes_with: Option<(&'static str, &'static str)>,
 }
 
-/// A control plane and two members that others have started.
+/// A control plane and two members that exist before the run.
 struct Clusters {
     runtime: Runtime,
     servers: Vec<ApiServer>,
@@ -56,7 +56,7 @@ struct Clusters {
 }
 
 impl Clusters {
-    /// Clusters with a fault each; `clocks` is how many seconds theirs are ahead.
+    /// Starts clusters with a fault each; `clocks` are the offsets of their clocks in seconds.
     fn with(faults: [Fault; 3], clocks: [i64; 3]) -> Self {
         let runtime = Runtime::new().unwrap();
         let clock = |secs| move || Timestamp::now() + SignedDuration::from_secs(secs);
@@ -86,7 +86,7 @@ impl Clusters {
         clusters
     }
 
-    /// Clusters of which the given member has a fault.
+    /// Starts clusters of which the given member has a fault.
     fn with_fault(of: &str, fault: &Fault) -> Self {
         let faults = NAMES.map(|name| if name == of { fault.clone() } else { Fault::default() });
         Self::with(faults, [0; 3])
@@ -116,7 +116,7 @@ impl Clusters {
         Ran::of(&self.command("deployment-directly").output().unwrap())
     }
 
-    /// The names of all namespaces and definitions, by cluster, seen from inside.
+    /// Returns the names of all namespaces and definitions, by cluster, seen from inside.
     fn there(&self) -> Vec<BTreeSet<String>> {
         let there = |server: &ApiServer| {
             self.runtime.block_on(async {
@@ -177,7 +177,7 @@ async fn faulty(server: &ApiServer, fault: Fault, name: &str) -> Arc<FaultProxy>
     front
 }
 
-/// How the program ended, and what it said.
+/// Exit code and output of the program.
 struct Ran {
     code: Option<i32>,
     said: String,
@@ -255,7 +255,7 @@ fn a_member_without_rights_is_told_and_the_other_clusters_are_left_clean() {
     let before = clusters.there();
     let ran = clusters.run();
     ran.expect(3, "creating the namespace baton-deployment-directly-");
-    // What the server says, and nothing of how it says it.
+    // The message has the server's reason, and not the form of its answer.
     ran.expect(3, "on member1 failed: no\n");
     assert_eq!(clusters.there(), before);
 }
@@ -272,7 +272,8 @@ fn clocks_that_differ_too_much_are_told() {
     ran.expect(3, "NTP");
 }
 
-/// What is judged is when the harness heard of something, and revisions: times that clusters write do not matter.
+/// The verdict depends on the time at which the harness received an event, and on revisions, not on times that clusters
+/// write.
 #[test]
 fn clocks_that_differ_without_being_noticed_change_no_verdict() {
     let clusters = Clusters::with([Fault::default(), Fault::default(), Fault::default()], [0, 4, -600]);
@@ -302,7 +303,7 @@ fn after_an_interrupt_all_is_removed() {
     let mut command = clusters.command("cut-off");
     command.args(["--max-case-time", "1h"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Once there is a workload, there is something to be removed everywhere.
+    // Once there is a workload, every cluster has an object to remove.
     clusters.runtime.block_on(until_a_deployment(&clusters.servers[1]));
     interrupt(&child);
     let ran = Ran::of(&child.wait_with_output().unwrap());

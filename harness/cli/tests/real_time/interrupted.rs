@@ -1,4 +1,4 @@
-//! Runs on embedded clusters that somebody ends: what was judged is reported and verifies, and nothing is left.
+//! Interrupted runs on embedded clusters: the finished cases are reported and verify, and nothing is left.
 
 use std::{
     fs::{self, File},
@@ -82,7 +82,7 @@ spec:
   run: {exec: {command: sh, args: [-c, 'echo up > EVENTS; exec sleep 600']}}
 ";
 
-/// What a target writes may be secret.
+/// The output of a target may be secret.
 #[test]
 fn what_a_killed_run_leaves_is_its_owners_alone_and_the_next_run_removes_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The backend `k3s` against a container engine that is made up: its API is answered here.
+//! The backend `k3s` with a fake container engine, whose API is answered here.
 
 use std::{collections::BTreeMap, process::Output};
 
@@ -12,7 +12,7 @@ use crate::common;
 
 const IMAGE: &str = "rancher/k3s:v1.34.1-k3s1";
 
-/// What a container's log holds once k3s serves, as the engine frames it: stream, length, text.
+/// A container's log once k3s is ready, framed as the engine does it: stream, length, text.
 fn log(text: &str) -> Vec<u8> {
     let length = u32::try_from(text.len()).unwrap().to_be_bytes();
     [&[2, 0, 0, 0], &length[..], text.as_bytes()].concat()

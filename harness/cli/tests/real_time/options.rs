@@ -1,4 +1,4 @@
-//! The options of `baton run` and `baton report`, as people give them.
+//! The options of `baton run` and `baton report`, as users give them.
 
 use std::{
     collections::BTreeSet,
@@ -81,7 +81,7 @@ fn what_is_wrong_is_told_before_anything_boots() {
     );
     assert_bad_input(&["run", "--shard", "3/2"], "such as 2/4");
     assert_bad_input(&["run", "--jobs", "0"], "non-zero");
-    // Why is told once, and what would help with a target file.
+    // The reason is printed once, with the remedy in a target file.
     assert_bad_input(
         &["run", "--target", &format!("{here}/none.yaml")],
         "none.yaml: No such file or directory (os error 2)\nhelp: fixtures/targets/ has examples",
@@ -147,7 +147,7 @@ fn shards_are_merged_and_their_evidence_bears_them_out() {
     assert_eq!(refuted.status.code(), Some(1), "{}", printed(&refuted));
 }
 
-/// A case that expects what no implementation does.
+/// Writes a case that expects what no implementation does.
 fn failing_case(folder: &Path) -> String {
     let good = fs::read_to_string(root().join("cases/proposal/flink-jobid-directly.yaml")).unwrap();
     let bad = good
@@ -192,7 +192,7 @@ fn the_clusters_of_a_case_that_failed_are_kept_until_enter() {
     assert_eq!(output.status.code(), Some(1), "{text}");
 }
 
-/// The reference controller, which cannot be started the first few times.
+/// The reference controller, failing to start the first few times.
 #[derive(Debug)]
 struct Unwilling(AtomicUsize);
 
@@ -286,7 +286,7 @@ fn a_case_is_repeated_with_other_seeds() {
     assert!(folder.path().join("flink-jobid-directly.seed-8.jsonl").is_file());
 }
 
-/// The reference controller, beside which somebody leaves a binding behind that nobody removes.
+/// The reference controller, next to a binding that another program has left and that is never removed.
 #[derive(Debug)]
 struct Untidy;
 
@@ -318,7 +318,7 @@ impl Target for Untidy {
     }
 }
 
-/// After a clean-up that has failed, later ones are given less time: they blame nobody then, and say why.
+/// After a failed clean-up, later ones get less time: they blame no requirement, and give the reason.
 #[test]
 fn a_clean_up_after_one_that_failed_is_hurried_and_says_so() {
     let (summary, results) = run_with(0, |settings| Settings {
@@ -347,7 +347,7 @@ fn a_clean_up_after_one_that_failed_is_hurried_and_says_so() {
     ");
 }
 
-/// A path that can match nothing is told by `lint`, with the place; the case is fine all the same.
+/// `lint` reports a path that can match nothing, with the place; the case is still valid.
 #[test]
 fn lint_warns_of_paths_that_no_status_has() {
     let folder = tempfile::tempdir().unwrap();
@@ -366,7 +366,7 @@ fn lint_warns_of_paths_that_no_status_has() {
         assert!(output.status.success(), "{}", printed(&output));
         printed(&output)
     };
-    // Of a kind that the case defines, and of a built-in one.
+    // For a kind that the case defines, and for a built-in one.
     let flink = changed(
         "recovery/consecutive-without-state.yaml",
         &[("{ .jobStatus.jobID }", "{ .jobStatus.jobIdd }")],
@@ -388,7 +388,7 @@ fn lint_warns_of_paths_that_no_status_has() {
     let case = fs::read_to_string(&deployment).unwrap();
     let place = case.lines().position(|line| line.contains("{ .replcas }")).unwrap() + 1;
     assert!(text.contains(&format!("tolerated-for-ever.yaml:{place}:")), "{text}");
-    // One that misses on purpose, and all that there are.
+    // The case that misses on purpose, and all other cases.
     assert_eq!(
         lint(&changed("preservation/path-misses.yaml", &[])),
         "4 cases without errors\n"
@@ -396,7 +396,7 @@ fn lint_warns_of_paths_that_no_status_has() {
     let output = baton(&["lint"], "");
     assert!(output.status.success());
     assert_eq!(output.stderr, b"", "{}", printed(&output));
-    // Only `lint` tells it.
+    // Only `lint` reports it.
     let plan = baton(&["plan", &flink], "");
     assert!(
         plan.status.success() && !printed(&plan).contains("matches nothing"),

@@ -1,4 +1,4 @@
-//! The preflight: what is switched off is told from what is broken, before a suite is run in vain.
+//! The preflight: tells features that are switched off from features that are broken, before a suite runs in vain.
 
 use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ use serde_json::json;
 
 use crate::common::{baton, printed, root, roots};
 
-/// The reference controller, with gates that nobody can change: as somebody has installed it.
+/// The reference controller with gates that cannot be changed, as in an installation.
 #[derive(Debug)]
 struct Installation(&'static [&'static str]);
 
@@ -56,23 +56,23 @@ impl Target for Installation {
     }
 }
 
-/// What an implementation does that does almost nothing.
+/// Behavior of an implementation that does almost nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Idle {
-    /// Not even that.
+    /// Does nothing at all.
     Nothing,
-    /// It reports all members ready.
+    /// Reports all members as ready.
     Ready,
-    /// It also has a binding, of another workload.
+    /// Also has a binding, of another workload.
     BoundAnother,
-    /// It has the binding, with a cluster, and no copy there.
+    /// Has the binding, with a cluster, but no copy there.
     NoCopy,
-    /// It has a copy, too, and its status, but not its health.
+    /// Has a copy, too, and its status, but not its health.
     NoHealth,
 }
 
 impl Idle {
-    /// What it writes when it begins.
+    /// Writes the objects of the implementation at its start.
     async fn write(self, fleet: &dyn Fleet) {
         let name = if self == Self::BoundAnother {
             "another"
@@ -146,7 +146,7 @@ impl Running for Idle {
     async fn stop(self: Box<Self>) {}
 }
 
-/// The reference controller, with a member that somebody has tainted.
+/// The reference controller, with a member that has a taint already.
 #[derive(Debug)]
 struct Tainted;
 
@@ -180,7 +180,7 @@ fn spec(file: &str) -> TargetSpec {
     load::target(&roots, &root().join("fixtures/targets").join(file), &suite).unwrap()
 }
 
-/// Flies the preflight of a target file for an installation with these gates.
+/// Runs the preflight of a target file for an installation with these gates.
 fn preflight(spec: &TargetSpec, gates: &'static [&'static str]) -> Result<PreflightOutcome, PreflightError> {
     preflight_of(spec, Arc::new(Installation(gates)))
 }
@@ -231,7 +231,7 @@ fn what_is_switched_off_is_told_with_its_flag() {
     assert_eq!(error.help(), help);
 }
 
-/// What is told, without the place of the timeline.
+/// Formats an error, without the path of the timeline.
 fn told(error: &PreflightError) -> String {
     let text = error.to_string();
     let lines = text.lines().filter(|line| !line.starts_with("full timeline: "));

@@ -1,4 +1,4 @@
-//! Targets of several programs: what is wrong with one of them is told with its name and its last lines.
+//! Targets with several programs: an error of one of them is reported with its name and its last lines.
 
 use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use crate::common::roots;
 
-/// A target file with this below `spec`, read.
+/// Reads a target file with this text below `spec`.
 fn described(folder: &Path, rest: &str) -> Result<Described, TargetFileError> {
     let file = folder.join("target.yaml");
     let text = format!(
@@ -86,7 +86,7 @@ fn one_that_ends_while_the_members_are_not_ready_yet_is_named_too() {
     );
 }
 
-/// The reference controller, with something beside it that is gone after 100 seconds.
+/// The reference controller, next to a program that exits after 100 seconds.
 #[derive(Debug)]
 struct OnSand {
     environment: bool,
@@ -194,7 +194,7 @@ fn a_program_that_is_not_there_is_found_before_anything_runs() {
     assert_eq!(unset.help(), "build it");
 }
 
-/// What is told of definitions below a folder.
+/// Returns the error about the definitions below a folder.
 fn told_of(folder: &Path, place: &str) -> String {
     let rest = format!("  controlPlane: {{definitions: '{place}'}}\n  run: {{exec: {{command: sleep}}}}\n");
     let told = described(folder, &rest).err().map(|error| error.to_string());

@@ -1,5 +1,5 @@
-//! Cases beside each other on one control plane that is there already, on which the reference controller is installed. The
-//! members are embedded ones that are joined for each case.
+//! Cases that share an existing control plane, on which the reference controller is installed. The members are embedded
+//! and joined for each case.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -40,7 +40,7 @@ use tokio::runtime::Runtime;
 
 use crate::common::{baton, printed, roots};
 
-/// A control plane with the failover API, and the reference controller at work on it.
+/// A control plane with the failover API, and the reference controller running on it.
 struct Plane {
     runtime: Runtime,
     server: Embedded,
@@ -89,7 +89,7 @@ impl Plane {
         self.server.control().inside("test")
     }
 
-    /// With so many embedded members.
+    /// Creates a backend with this many embedded members.
     fn backend(&self, members: usize) -> External {
         let text = fs::read_to_string(self.kubeconfig()).unwrap();
         let members = EmbeddedMembers::boot(members).unwrap();
@@ -108,7 +108,7 @@ impl Plane {
         })
     }
 
-    /// So many cases at once.
+    /// Returns settings for this many cases at once.
     fn settings(&self, jobs: usize) -> Settings {
         let suite = Suite::load(&roots()).unwrap();
         let spec = load::target(&roots(), &self.folder.path().join("target.yaml"), &suite).unwrap();
@@ -121,7 +121,7 @@ impl Plane {
         settings.with_target(Described::new(spec).unwrap()).unwrap()
     }
 
-    /// The names of namespaces, definitions and members on the control plane.
+    /// Returns the names of namespaces, definitions and members on the control plane.
     fn there(&self) -> BTreeSet<String> {
         self.runtime.block_on(async {
             let (client, all) = (self.client(), ListParams::default());
@@ -138,8 +138,8 @@ impl Plane {
     }
 }
 
-/// Makes a control plane know the failover API, under another name than the harness's: the harness may remove what it has
-/// defined itself.
+/// Installs the failover API on a control plane, under another name than the harness's, because the harness may remove
+/// its own definitions.
 async fn install(client: &Client) {
     let definitions = Api::<CustomResourceDefinition>::all(client.clone());
     for file in fs::read_dir(roots().path("fixtures/crds")).unwrap() {
@@ -157,7 +157,7 @@ fn of_cluster_scope(client: &Client, group: &str, kind: &str) -> Api<DynamicObje
     Api::all_with(client.clone(), &ApiResource::from_gvk(&kind))
 }
 
-/// The target file of the reference controller, as something that runs already.
+/// Returns the target file of the reference controller as an installed target.
 fn installed() -> Value {
     let text = fs::read_to_string(roots().path("fixtures/targets/reference.yaml")).unwrap();
     let mut target: Value = plain::read(&text).unwrap();
@@ -171,7 +171,7 @@ fn installed() -> Value {
     target
 }
 
-/// What cases come to, with what was told of them: a line when one begins, is to be run again, or ends.
+/// Runs cases; returns the results, and a line for each case that starts, is run again, or ends.
 fn outcomes(cases: &[Case], settings: &Settings) -> (BTreeMap<String, CaseResult>, Vec<String>) {
     let (mut results, mut told) = (BTreeMap::new(), Vec::new());
     run::run(cases, settings, |event| match event {
@@ -186,7 +186,7 @@ fn outcomes(cases: &[Case], settings: &Settings) -> (BTreeMap<String, CaseResult
     (results, told)
 }
 
-/// How a case came out, without what differs from run to run.
+/// Returns the result of a case, without details that differ from run to run.
 #[expect(clippy::panic, reason = "a test cannot go on without a verdict")]
 fn verdict(result: &CaseResult) -> (&'static str, BTreeSet<RequirementId>) {
     match &result.outcome {
@@ -204,7 +204,7 @@ fn verdict(result: &CaseResult) -> (&'static str, BTreeSet<RequirementId>) {
 
 const TOGETHER: [&str; 3] = ["deployment-directly", "statefulset-directly", "flink-jobid-directly"];
 
-/// It has a policy that is about all namespaces.
+/// Case that cannot share a control plane: it has a policy for all namespaces.
 const ALONE: &str = "any-kind-job-cluster-policy";
 
 fn cases(names: &[&str]) -> Vec<Case> {
@@ -281,7 +281,7 @@ fn request(case: &Case) -> Request {
     }
 }
 
-/// What a cluster has in a namespace, as a fleet sees it.
+/// Returns the names of ConfigMaps in a namespace, as a fleet sees them.
 async fn maps(fleet: &dyn Fleet, namespace: &str) -> Vec<String> {
     let api: Api<ConfigMap> = Api::namespaced(fleet.control().inside("baton"), namespace);
     let there = api.list(&ListParams::default()).await.unwrap();

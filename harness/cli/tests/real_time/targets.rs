@@ -1,4 +1,4 @@
-//! Targets that are programs of their own, on embedded clusters with doors, in real time.
+//! Targets that are separate programs, on embedded clusters with ports, in real time.
 
 use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use crate::common::{baton, roots};
 
-/// The target of `fixtures/targets/reference.yaml`, with a shell script in the place of its command.
+/// Returns the target of `fixtures/targets/reference.yaml`, with a shell script in place of its command.
 fn script(folder: &Path, text: &str) -> TargetSpec {
     let suite = Suite::load(&roots()).unwrap();
     let spec = load::target(&roots(), &roots().path("fixtures/targets/reference.yaml"), &suite).unwrap();
@@ -146,7 +146,7 @@ fn nothing_is_installed_on_clusters_that_begin_empty() {
     assert!(matches!(error, TargetFileError::NothingInstalled));
 }
 
-/// The built-in controller, with entries in the baseline for defects that it does not have.
+/// The built-in controller, with baseline entries for defects that it does not have.
 #[test]
 fn an_entry_of_the_baseline_that_no_case_shows_any_more_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -249,7 +249,7 @@ fn a_target_that_crashes_while_a_case_runs_is_noticed_at_once_and_deviates() {
     assert!(verdict.shown.is_empty(), "{:?}", verdict.shown);
 }
 
-/// A program that writes down everything that it was given, and crashes.
+/// A program that prints everything that it was given, and crashes.
 #[test]
 fn what_a_target_writes_is_kept_without_secrets() {
     let folder = folder();
@@ -278,7 +278,7 @@ fn what_a_target_writes_is_kept_without_secrets() {
     assert!(!log.contains("canary") && !reason.contains("canary"), "{reason}");
 }
 
-/// A command that knows two gates, and says that it is ready in the place of a controller.
+/// A command that knows two gates, and reports that it is ready in place of a controller.
 const CHOOSY: &str = r#"
 for argument; do
   case $argument in
@@ -289,7 +289,7 @@ echo up
 exec sleep 60
 "#;
 
-/// What only shows when a program is started: it is started with what is wrong, and heard.
+/// An invalid setting shows only when a program starts: the program is started with it, and its output is read.
 #[tokio::test]
 async fn a_command_is_heard_when_it_is_started_with_what_may_be_wrong() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! What reaches the terminal, and how commands end that judged nothing.
+//! Output on the terminal, and exit codes of commands that judged nothing.
 
 use std::{fs, process::Output};
 
@@ -11,7 +11,7 @@ fn baton(arguments: &[&str]) -> Output {
     common::baton(arguments).output().unwrap()
 }
 
-/// Both outputs. Fails if a terminal would obey anything in them.
+/// Returns both outputs. Fails if they have characters that a terminal would obey.
 fn harmless(output: &Output) -> String {
     let text = [&output.stdout[..], &output.stderr].concat();
     let text = String::from_utf8(text).unwrap();

@@ -1,5 +1,5 @@
-//! What a target file promises and the target does not keep: metrics that nobody serves, commands that are missing or do
-//! not end. Nothing can be said of such a case: it is broken, with its name and its step, and no deviation.
+//! Promises of a target file that the target does not keep: metrics without a server, commands that are missing or do
+//! not end. Such a case proves nothing: it is broken, with its name and its step, and not a deviation.
 
 use std::{
     fs,
@@ -30,7 +30,7 @@ spec:
     - $(step)
 ";
 
-/// The minimal implementation of the contract, with something else below `spec`.
+/// Returns the minimal implementation of the contract, with additional fields below `spec`.
 fn target(rest: &str) -> String {
     let implementation = root().join("fixtures/targets/minimal/minimal.py");
     format!(
@@ -48,7 +48,7 @@ spec:
     )
 }
 
-/// The exit code of a run, and what it said; nothing without Python.
+/// Runs a case; returns its exit code and output, or `None` without Python.
 fn run(case: &str, rest: &str) -> Option<(Option<i32>, String)> {
     if Command::new("python3").arg("--version").output().is_err() {
         println!("not tried: there is no python3 here");
@@ -63,7 +63,7 @@ fn run(case: &str, rest: &str) -> Option<(Option<i32>, String)> {
     Some((output.status.code(), printed(&output)))
 }
 
-/// What is said of the case alone, without its timeline.
+/// Returns the lines about the case, without its timeline.
 fn of_the_case(said: &str) -> String {
     let begins = |line: &&str| line.starts_with("--- ") || line.starts_with("error: ");
     let lines = said.lines().skip_while(|line| !begins(line));
@@ -75,7 +75,7 @@ fn check(name: &str, case: &str, rest: &str, code: i32) {
     let Some((exit, said)) = run(case, rest) else { return };
     assert_eq!(exit, Some(code), "{said}");
     if code == 1 {
-        // By the same target file: what it does not declare is not held against the implementation.
+        // With the same target file, so that undeclared features are not required.
         let judges = |line: &str| line.starts_with("judge again: ") && line.ends_with(".jsonl --target target.yaml");
         assert!(said.lines().any(judges), "{said}");
     }

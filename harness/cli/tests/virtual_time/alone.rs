@@ -1,10 +1,10 @@
-//! The program alone: no repository around it, at most a few files of one's own.
+//! Runs the program without a repository, with at most a few files of the user.
 
 use std::{fs, path::Path};
 
 use crate::common::{baton_in, outcome};
 
-/// Its exit code, standard output and standard error, run in a folder.
+/// Runs the command in a folder; returns its exit code, standard output and standard error.
 fn baton(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = baton_in(folder, arguments).env_remove("KARMADA_PROGRAMS").output();
     outcome(&output.unwrap())
@@ -105,10 +105,10 @@ fn a_broken_draft_is_left_out_and_told() {
         "apiVersion: baton.dev/v1alpha1\nkind: Case\nmetdata: {}\n",
     )
     .unwrap();
-    // The others run; what is asked for is not broken.
+    // The other cases run, and none of the selected cases is broken.
     let (code, told, error) = baton(folder.path(), &["run", "deployment-directly"]);
     assert_eq!((code, error.as_str()), (Some(0), ""), "{told}");
-    // All are asked for.
+    // All cases are selected.
     let (code, told, error) = baton(folder.path(), &["run", "--filter", "proposal/"]);
     assert_eq!(code, Some(2), "{told}{error}");
     assert!(told.contains("3 conform"), "{told}");
@@ -117,7 +117,7 @@ fn a_broken_draft_is_left_out_and_told() {
         error.ends_with("in the cases; what is in these files was left out\n"),
         "{error}"
     );
-    // Nothing but the draft.
+    // Only the draft is selected.
     let (code, told, error) = baton(folder.path(), &["run", "draft"]);
     assert_eq!((code, told.as_str()), (Some(2), ""), "{error}");
 }

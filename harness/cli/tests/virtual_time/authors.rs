@@ -1,4 +1,4 @@
-//! What the command does for authors of cases: requirements explained, new cases to begin with.
+//! Commands for authors of cases: explaining requirements and creating cases.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::common::{outcome, program, root};
 
-/// Its exit code, standard output and standard error.
+/// Runs the command; returns its exit code, standard output and standard error.
 fn baton(root: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = program().arg("--root").arg(root).args(arguments).output();
     outcome(&output.unwrap())
@@ -30,7 +30,7 @@ fn an_unknown_requirement_is_refused_with_the_one_that_was_meant() {
     assert_eq!(error, expected);
 }
 
-/// A repository with the fixtures and requirements of this one, and one case of its own.
+/// Creates a repository with the fixtures and requirements of this one, and a single case.
 fn repository() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(root().join("fixtures"), folder.path().join("fixtures")).unwrap();

@@ -1,4 +1,4 @@
-//! What `fixtures/deploy` and the workflows tell machines to call must be there.
+//! Checks that the command lines in `fixtures/deploy` and the workflows are valid.
 
 use std::fs;
 
@@ -8,7 +8,8 @@ use rstest::rstest;
 
 use crate::common::root;
 
-/// The command lines of `baton` in a file: what follows `before` up to the end of the line or of the folded block.
+/// Returns the command lines of `baton` in a file: the text after `before`, up to the end of the line or of the folded
+/// block.
 fn command_lines(text: &str, before: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (start, _) in text.match_indices(before) {

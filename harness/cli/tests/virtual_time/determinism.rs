@@ -1,6 +1,6 @@
 //! The same seed gives the same timeline, byte for byte; another seed gives the same verdict.
 //!
-//! `BATON_SEEDS` says how many seeds besides 0 are tried with every case; one is if it says nothing.
+//! `BATON_SEEDS` is the number of seeds other than 0 with which every case runs; by default it is one.
 
 use std::{
     path::Path,
@@ -28,7 +28,7 @@ fn with_seed(seed: u64) -> Settings {
     }
 }
 
-/// A run's timeline as it is written to a file.
+/// Runs a case and returns its timeline as it is written to a file.
 fn timeline(case: &Case, seed: u64) -> String {
     let ran = run::execute(case, &Plan::of(case), &with_seed(seed), Path::new(""), &|_| {});
     let ran = ran.unwrap_or_else(|reason| panic!("{}: {reason}", case.id));
@@ -37,7 +37,7 @@ fn timeline(case: &Case, seed: u64) -> String {
     String::from_utf8(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The first line in which two runs of a case with one seed differ.
+/// Returns the first line in which two runs of a case with one seed differ.
 fn difference(case: &Case, seed: u64) -> Option<String> {
     let (one, other) = (timeline(case, seed), timeline(case, seed));
     if one == other {

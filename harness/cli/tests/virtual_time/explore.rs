@@ -1,5 +1,5 @@
-//! `baton explore`: finds a defect that shows only after a crash, writes it as a case that replays, and goes on where it was
-//! stopped.
+//! `baton explore`: finds a defect that appears only after a crash, writes it as a case that replays, and continues an
+//! interrupted exploration.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,10 +1,10 @@
-//! `baton jsonpath`: the text and exit code 0, or what is wrong and exit code 2.
+//! `baton jsonpath`: prints the text with exit code 0, or the error with exit code 2.
 
 use std::{fs, io::Read as _, process::Stdio};
 
 use crate::common::{outcome, program};
 
-/// Its exit code, standard output and standard error for a path and what the file holds.
+/// Runs the command with a path and the content of the file; returns its exit code, standard output and standard error.
 fn jsonpath(path: &str, holds: &str) -> (Option<i32>, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("status");

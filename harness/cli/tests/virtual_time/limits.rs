@@ -1,4 +1,4 @@
-//! Input that is too large, too long or not what it should be: an error that names it, no panic and no waiting.
+//! Input that is too large, too long or of the wrong kind: an error names it, without a panic or a hang.
 
 use std::{
     fs,

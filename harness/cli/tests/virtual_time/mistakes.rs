@@ -1,5 +1,5 @@
-//! Mistakes in cases: what `baton lint` finds offline, all at once, with file, line and what is expected; and what an API
-//! server refuses when the case runs.
+//! Mistakes in cases: `baton lint` finds them offline, all at once, with file, line and remedy; an API server refuses
+//! the others when the case runs.
 
 use std::{fs, path::Path};
 
@@ -16,7 +16,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-/// Its exit code, standard output and standard error, run in a folder.
+/// Runs `baton lint` in a folder; returns its exit code, standard output and standard error.
 fn lint(folder: &Path) -> (Option<i32>, String, String) {
     outcome(&baton_in(folder, &["lint", "cases/mine"]).output().unwrap())
 }
@@ -173,7 +173,7 @@ fn a_path_of_another_spelling_is_told() {
     assert_eq!(told("crd-of-operator", "{ .jobStatus.jobId }"), "");
 }
 
-/// Runs one case and gives its exit code and what it says of the failure.
+/// Runs one case; returns its exit code and the description of the failure.
 fn run(steps: &str) -> (Option<i32>, String) {
     let (code, told, _) = run_case(&case(steps));
     let failure = told.lines().skip_while(|line| !line.starts_with("---"));
@@ -182,7 +182,7 @@ fn run(steps: &str) -> (Option<i32>, String) {
     (code, failure.collect::<Vec<_>>().join("\n"))
 }
 
-/// Runs a case and gives its exit code, standard output and standard error.
+/// Runs a case; returns its exit code, standard output and standard error.
 fn run_case(case: &str) -> (Option<i32>, String, String) {
     let folder = folder(&[("cases/mine/mine.yaml", case)]);
     outcome(&baton_in(folder.path(), &["run", "mine"]).output().unwrap())
@@ -208,7 +208,7 @@ fn failover(placement: &str, path: &str) -> String {
     )
 }
 
-/// What a run says of causes: in the failure, and as a warning before it.
+/// Runs a case and returns the causes in its output: in the failure, and in a warning before it.
 fn causes(case: &str) -> String {
     let (code, told, error) = run_case(case);
     assert_eq!(code, Some(1), "{told}{error}");

@@ -1,4 +1,4 @@
-//! The guide `cases/OWN-CRD.md` as a reader follows it: with the program alone, in an empty folder.
+//! Follows the guide `cases/OWN-CRD.md` as a reader does: with the program alone, in an empty folder.
 
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -6,7 +6,7 @@ use crate::common::{baton_in, outcome};
 
 const GUIDE: &str = include_str!("../../../../cases/OWN-CRD.md");
 
-/// A folder with the files of the guide: each block begins with a comment that says where it belongs.
+/// Creates a folder with the files of the guide: each block begins with a comment that has its path.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let blocks: Vec<&str> = GUIDE.split("```yaml\n").skip(1).collect();
@@ -21,7 +21,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Its exit code, standard output and standard error, run in a folder.
+/// Runs the command in a folder; returns its exit code, standard output and standard error.
 fn baton(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     outcome(&baton_in(folder, arguments).output().unwrap())
 }
@@ -60,7 +60,7 @@ fn its_mistake_is_found_before_and_after() {
     assert!(error.starts_with(promised), "{error}");
 }
 
-/// One mistake at a time: what lint says of it, and what to do about it.
+/// Checks the message and the remedy of `lint` for one mistake at a time.
 #[test]
 fn mistakes_with_a_kind_of_ones_own_are_found_before() {
     let definition = "fixtures/stream/crd.yaml";
@@ -104,7 +104,7 @@ fn mistakes_with_a_kind_of_ones_own_are_found_before() {
     insta::assert_snapshot!(all);
 }
 
-/// A field that the definition lacks is dropped by the API server, which says nothing.
+/// An API server drops a field that the definition lacks, without an error.
 #[test]
 fn a_rule_that_writes_what_the_definition_lacks_is_named() {
     let folder = folder();
@@ -120,7 +120,7 @@ fn a_rule_that_writes_what_the_definition_lacks_is_named() {
     assert!(told.contains(reason), "{told}");
 }
 
-/// What cannot be right is not run against definitions that are known; the others are.
+/// A case that cannot be right with the known definitions does not run; the other cases do.
 #[test]
 fn a_case_with_an_error_is_left_out_of_a_run() {
     let folder = folder();

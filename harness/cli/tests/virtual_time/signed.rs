@@ -1,4 +1,4 @@
-//! Reports that somebody signs, and what becomes of a signature when anything is edited.
+//! Signed reports, and the result of checking a signature after any edit.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::common::{baton_in, printed, root};
 
-/// The exit code of a command, and all that it said. It has no terminal.
+/// Runs a command without a terminal; returns its exit code and output.
 fn baton(arguments: &[&str]) -> (i32, String) {
     let output = Command::new("setsid")
         .arg("--wait")
@@ -62,7 +62,7 @@ impl Desk {
         baton(&[&["report", "keygen", &self.path(name)], more].concat())
     }
 
-    /// A desk with a report that is signed by the key `ours`; the key `theirs` is another.
+    /// Creates a desk with a report that is signed by the key `ours`; the key `theirs` is another.
     fn signed() -> Self {
         let desk = Self::new();
         for name in ["ours", "theirs"] {
@@ -74,7 +74,7 @@ impl Desk {
         desk
     }
 
-    /// Changes a file; what is changed must be in it.
+    /// Edits a file; the edit must change it.
     fn edit(&self, file: &str, change: impl FnOnce(&str) -> String) {
         let before = fs::read_to_string(self.path(file)).unwrap();
         let after = change(&before);
@@ -167,7 +167,7 @@ fn whatever_is_edited_the_signature_tells_it() {
     let desk = Desk::signed();
     let report = fs::read_to_string(desk.path("report.yaml")).unwrap();
     let signature = fs::read_to_string(desk.path("report.yaml.minisig")).unwrap();
-    // How long it took follows from no timeline.
+    // The duration follows from no timeline.
     let wall = report.lines().find(|line| line.contains("wallSecs:")).unwrap();
     desk.edit("report.yaml", |text| text.replace(wall, &wall.replace(": ", ": 1")));
     assert_told(&desk.of_report("verify", &[]), 0, "confirmed");
@@ -184,7 +184,7 @@ fn whatever_is_edited_the_signature_tells_it() {
     assert_told(&desk.of_report("verify", &[]), 0, "confirmed");
     assert_told(&desk.verify("ours.pub"), 1, "was edited after it was signed");
 
-    // The signature itself: the comment that is signed too, and a part of it.
+    // The signature itself: the trusted comment, and a part of the signature.
     desk.edit(file, |text| text.replacen("\"seed\": 0", "\"seed\":0", 1));
     fs::write(desk.path("report.yaml"), &report).unwrap();
     desk.edit("report.yaml.minisig", |text| text.replace("timestamp:", "timestamp:9"));

@@ -1,4 +1,4 @@
-//! What an implementation does not declare is held against it neither by cases nor by invariants.
+//! Neither cases nor invariants require features that an implementation does not declare.
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
@@ -42,8 +42,8 @@ impl Target for Hasty {
     }
 }
 
-/// The requirements that are broken where workloads wait for their turn to leave a cluster. The case needs the queue, and
-/// no rate.
+/// Returns the requirements that are broken if workloads wait for their turn to leave a cluster. The case needs the
+/// queue, and no rate.
 fn broken(features: BTreeSet<Feature>) -> Vec<String> {
     let roots = roots();
     let suite = Suite::select(&roots, &["queue-loses-its-claim".to_owned()]).unwrap();

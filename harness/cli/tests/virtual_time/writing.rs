@@ -1,5 +1,5 @@
-//! What cannot be written: a full disk, folders that are read-only or in use. Each ends with an error that names the place,
-//! and nothing of what could be written is lost.
+//! Files that cannot be written: a full disk, folders that are read-only or in use. Each ends with an error that names
+//! the path, and nothing that could be written is lost.
 
 use std::{
     fmt::Write as _,
@@ -10,10 +10,10 @@ use std::{
 
 use crate::common::root;
 
-/// A folder in which nobody can make a file, whoever runs the test.
+/// Folder in which no user can create a file.
 const READ_ONLY: &str = "/sys";
 
-/// The command, whose state goes into a folder of the test's.
+/// Returns the command, with its state in a folder of the test.
 fn command(folder: &Path, program: &str, before: &[&str]) -> Command {
     let mut command = Command::new(program);
     command
@@ -28,20 +28,20 @@ fn baton(folder: &Path) -> Command {
     command(folder, env!("CARGO_BIN_EXE_baton"), &[])
 }
 
-/// The same where files cannot grow beyond eight blocks, as on a disk that is nearly full.
+/// Returns the command with a limit of eight blocks per file, as on a disk that is nearly full.
 fn baton_on_a_full_disk(folder: &Path) -> Command {
     let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
     command(folder, "sh", &["-c", script, env!("CARGO_BIN_EXE_baton")])
 }
 
-/// Exit code, and everything that was told but for what differs from run to run and from machine to machine.
+/// Returns the exit code and the output, without parts that differ from run to run and from machine to machine.
 fn told(folder: &Path, output: &Output) -> String {
     let text = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
     let lines = text.iter().flat_map(|text| text.lines());
     let errors = lines.filter(|line| ["error", "help", "report"].iter().any(|it| line.starts_with(it)));
     let errors = errors.map(|line| {
         let line = line.replace(folder.to_str().unwrap(), "[FOLDER]");
-        // Why nobody can write into a read-only folder depends on who tries, and where.
+        // The reason why a folder is read-only depends on the user and the folder.
         match line.rsplit_once(": ") {
             Some((what, _)) if what.contains(READ_ONLY) => format!("{what}: [REASON]"),
             _ => line,
@@ -51,7 +51,7 @@ fn told(folder: &Path, output: &Output) -> String {
     format!("{:?}\n{errors}", output.status.code().unwrap())
 }
 
-/// A case that expects what no implementation does, under this name.
+/// Writes a case of this name that expects what no implementation does.
 fn failing_case(folder: &Path, name: &str) -> String {
     let good = fs::read_to_string(root().join("cases/proposal/deployment-directly.yaml")).unwrap();
     let bad = good
@@ -176,7 +176,7 @@ fn a_folder_for_temporary_files_that_is_not_there_is_named() {
     ");
 }
 
-/// Nobody has asked for the timeline of a case that failed: what it came to is told all the same.
+/// The timeline of the failed case was not requested: the result is reported without it.
 #[test]
 fn a_failure_is_told_where_its_timeline_cannot_be_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -203,7 +203,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Folders of runs long ago go from where nobody has named a folder, and from nowhere else.
+/// Folders of old runs are removed from the default folder, and from no other folder.
 #[test]
 fn of_runs_that_left_timelines_the_latest_are_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -218,7 +218,7 @@ fn of_runs_that_left_timelines_the_latest_are_kept() {
     }
     let output = baton(folder.path()).args(["run", &case]).output().unwrap();
     let kept = names(&own);
-    // Beside them lies what is needed to run again what failed.
+    // 20 earlier runs, this run, and the file for `--rerun-failed`.
     assert_eq!(kept.len(), 20 + 2, "{kept:?}");
     assert_eq!(kept.first().unwrap(), "2026-01-01T00-05-00Z");
     let timeline = own.join(&kept[20]).join("expects-too-much.jsonl");

@@ -376,7 +376,7 @@ fn of_health(binding: &mut Value, edit: impl FnMut(&mut Value)) {
         .for_each(edit);
 }
 
-/// What is reported of clusters where the health is not known.
+/// Changes the statuses of clusters whose health is unknown.
 fn unknown(binding: &mut Value, edit: impl FnMut(&mut Value)) {
     list(binding, "/status/aggregatedStatus")
         .filter(|item| text(item, "/health") == "Unknown")

@@ -1,4 +1,4 @@
-//! What becomes of tasks when clusters recover, and of everything when controllers start anew or writes meet others.
+//! Tasks of recovered clusters; restarts of the controller and conflicting writes.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -260,7 +260,7 @@ fn task_stays_after_recovery() -> Fault {
         })
 }
 
-/// Tasks beside one that is suppressed are put back when they are cleared.
+/// Tasks next to a suppressed one are restored after they are cleared.
 fn suppressed_blocks_others() -> Fault {
     let known: Memory<Vec<Value>> = Memory::new();
     let seen = known.clone();

@@ -1,4 +1,4 @@
-//! What workloads depend on.
+//! Dependencies of workloads.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     pieces::{Memory, list, remove, text},
 };
 
-/// Whether a binding is of something that workloads depend on.
+/// Returns `true` if a binding is of a dependency of workloads.
 fn is_of_dependency(binding: &Value) -> bool {
     ["ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim"].contains(&text(binding, "/spec/resource/kind"))
 }

@@ -1,8 +1,8 @@
-//! Invariants hold in every case, also where no assertion looks: each finds a defect by itself.
+//! Invariants hold in every case, also where no assertion looks: each of them alone finds a defect.
 
 use crate::mutant::Mutant;
 
-/// The name, the invariant that it breaks, and the mutant that it is otherwise.
+/// Name, invariant that the mutant breaks, and name of the original mutant.
 const BROKEN: [(&str, &str, &str); 31] = [
     (
         "origin-not-gone",
@@ -61,8 +61,8 @@ const BROKEN: [(&str, &str, &str); 31] = [
     ("leaders-by-turns", "oneInstanceWrites", "two-leaders"),
 ];
 
-/// One for each invariant, made of the mutants that break what requirements say; an invariant that no requirement
-/// speaks of has one of its own in `writers`.
+/// Returns a mutant for each invariant, made of the mutants that break requirements; for an invariant without a
+/// requirement, there is a mutant in `writers`.
 pub fn mutants(known: &[Mutant]) -> Vec<Mutant> {
     let broken = BROKEN.into_iter().filter_map(|(name, breaks, same_as)| {
         let mutant = known.iter().find(|mutant| mutant.name == same_as)?;

@@ -43,7 +43,7 @@ pub fn mutants() -> Vec<Mutant> {
             defect: "a workload does not wait its 300 seconds if its policy does not say how long",
             fault: |_| {
                 of_policy(|_, cluster| {
-                    // What policies do not say stands in them as the default.
+                    // Fields that policies leave out have their defaults.
                     if cluster.get("tolerationSeconds").is_none_or(|it| it == 300) {
                         cluster["tolerationSeconds"] = json!(0);
                     }

@@ -262,7 +262,7 @@ fn unfit() -> Mutant {
     }
 }
 
-/// Puts a label value in the place of a text that is none.
+/// Replaces a text that is not a valid label value with one that is.
 fn stand_in(text: &mut String, raw: &Memory<BTreeMap<String, String>>) {
     let fits = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
     if text.len() > 63 || !text.chars().all(fits) {
@@ -396,7 +396,7 @@ fn keep_rules(binding: &mut Value, keeps: impl Fn(&Value, &str) -> bool) {
     }
 }
 
-/// Nobody is told what blocks a failover: neither by events nor by a condition.
+/// Neither events nor a condition report what blocks a failover.
 pub fn silent() -> Fault {
     Fault::none()
         .skipped(Of::Events, |_| true)

@@ -231,7 +231,7 @@ fn tolerated_by_now() -> Fault {
         })
 }
 
-/// What is said to be given up is done nevertheless.
+/// Evicts a workload although its eviction was reported as cancelled.
 fn evicted_nevertheless() -> Fault {
     Fault::none().after(Of::Bindings, |call, answer, hands| {
         let conditions = call.body.pointer("/status/conditions").and_then(Value::as_array);

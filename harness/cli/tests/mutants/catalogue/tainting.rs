@@ -330,7 +330,7 @@ fn taints_by_itself() -> Fault {
     })
 }
 
-/// Whoever asks a member whether it is ready taints its Cluster, if that is being deleted.
+/// A check of a member's readiness taints its Cluster, if the Cluster is being deleted.
 pub(super) fn taints_deleted(which: fn(&Value) -> bool) -> Fault {
     Fault::none().before(Of::Probes, move |call, hands| {
         let client = hands["control"].clone();

@@ -10,7 +10,7 @@ use crate::{
     pieces::{Memory, Uids, list, map, on, remove, tasks, text, uid},
 };
 
-/// How long a turn in the queue takes at a rate of 0.01.
+/// Duration of a turn in the queue at a rate of 0.01.
 const TURN: Duration = Duration::from_secs(100);
 
 pub fn mutants() -> Vec<Mutant> {

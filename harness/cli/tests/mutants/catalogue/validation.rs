@@ -1,4 +1,4 @@
-//! What the API accepts though it makes no sense, and what it does not fill in.
+//! Invalid objects that the API accepts, and defaults that it does not fill in.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Who writes, and how often: what invariants see that no requirement speaks of.
+//! Writers, and the number of their writes: defects that only invariants find, not requirements.
 
 use serde_json::{Value, json};
 
