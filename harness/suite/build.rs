@@ -1,5 +1,5 @@
-//! Has the crate compiled again when a file of the suite comes or goes (cargo knows by itself of those that change), and
-//! digests the files, so that a program says which suite it carries.
+//! Compiles the crate again when a file of the suite is added or removed (cargo notices those that change), and computes
+//! the digest of the files, so that a program can print the suite that it carries.
 
 use std::{error::Error, fmt::Write as _, fs};
 

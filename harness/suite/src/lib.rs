@@ -1,8 +1,8 @@
-//! The files of the conformance suite, as they were when the program was built: cases and their catalogue, what cases
-//! apply, snapshots, configurations of kind clusters, examples of targets. With them a program that is alone on a
-//! machine runs the whole suite.
+//! The files of the conformance suite, as they were when the program was built: cases and their catalogue, the objects
+//! that cases apply, snapshots, configurations of kind clusters, examples of targets. With them, the program runs the
+//! whole suite on a machine without the repository.
 //!
-//! A crate of its own so that a case that changes costs no more than a link.
+//! A separate crate, so that an edited case does not compile other crates again.
 
 use include_dir::{Dir, File, include_dir};
 
