@@ -38,7 +38,7 @@ pub enum SignatureError {
         source: io::Error,
     },
     /// A file exists that might be a key, and is not overwritten.
-    #[error("{} is there already", .0.display())]
+    #[error("{} already exists", .0.display())]
     Exists(PathBuf),
     /// A file is not in the format of minisign.
     #[error("{} is not a minisign {what}", path.display())]

@@ -68,7 +68,7 @@ pub enum TargetFileError {
         reason: String,
     },
     /// Certificates for programs that serve others cannot be created.
-    #[error("certificates cannot be made")]
+    #[error("cannot create certificates")]
     NoCertificates(#[source] io::Error),
     /// The target must be installed before a run, but embedded clusters start empty.
     #[error("the target is `installed`, but embedded clusters start empty")]
@@ -84,7 +84,7 @@ impl TargetFileError {
                 "`spec.controlPlane.definitions` names a folder with CustomResourceDefinitions in YAML"
             }
             Self::Webhooks { .. } => "`spec.controlPlane.webhooks` names files with webhook configurations in YAML",
-            Self::NoCertificates(_) => "TMPDIR names the folder for what is temporary",
+            Self::NoCertificates(_) => "TMPDIR names the folder for temporary files",
             Self::NothingInstalled => "run against the clusters where it is installed, or start it with `exec`",
         }
     }

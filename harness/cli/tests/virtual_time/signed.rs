@@ -251,7 +251,7 @@ fn a_password_protects_a_key_and_no_key_is_overwritten() {
     );
     let mode = fs::metadata(desk.path("ours.key")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    assert_told(&desk.keygen("ours", &["--no-password"]), 2, "ours.key is there already");
+    assert_told(&desk.keygen("ours", &["--no-password"]), 2, "ours.key already exists");
 
     let key = desk.path("ours.key");
     let sign = |password: &str| {

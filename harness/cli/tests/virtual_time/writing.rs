@@ -169,8 +169,8 @@ fn a_folder_for_temporary_files_that_is_not_there_is_named() {
     }
     insta::assert_snapshot!(all, @"
     run: 3
-    error: certificates cannot be made: [FOLDER]/nowhere: No such file or directory (os error 2)
-    help: TMPDIR names the folder for what is temporary
+    error: cannot create certificates: [FOLDER]/nowhere: No such file or directory (os error 2)
+    help: TMPDIR names the folder for temporary files
     up: 3
     error: making a temporary directory failed: [FOLDER]/nowhere: No such file or directory (os error 2)
     ");
