@@ -51,7 +51,7 @@ pub struct Settings {
     pub jobs: usize,
     /// Random seed.
     pub seed: u64,
-    /// Timeout per phase of a migration.
+    /// Timeouts of the phases of a migration.
     pub timeouts: Timeouts,
     /// Factor for the periods of cases, applied as far as each period allows.
     pub time_factor: f64,

@@ -52,7 +52,6 @@ impl Findings {
 
 /// Checks cases. Results are in the order of the cases and of their lines; scenarios of one file that share a result
 /// report it once.
-/// told once.
 pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
     let sources = Sources::new(roots);
     let bundled = Definitions::bundled();

@@ -34,8 +34,8 @@ use baton_core::{
     timeline::{HARNESS, Provenance, Timeline},
 };
 
-/// Runs one case to its result. A failed case is retried as often as the settings allow; a case whose events came too
-/// close to each other to tell their order is retried at least twice.
+/// Runs one case to its result. A failed case is retried as often as the settings allow; if its events
+/// came too close to each other to tell their order, it is retried up to twice even if the settings allow no retry.
 pub fn run_case(case: &Case, settings: &Settings, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
     let plan = planned(case, settings);
     let mut tries = Tries::of(settings.retries);
