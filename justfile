@@ -1,4 +1,4 @@
-# What people do here. `just` lists it; each line works without just too.
+# The usual tasks. `just` lists them; each line also works without just.
 
 # List the recipes.
 default:
@@ -18,25 +18,25 @@ check:
 test:
     cargo test --workspace
 
-# Build the known defects into the controller; some case must find each.
+# Run the controller with each known defect; some case must find it.
 mutants *names:
     cargo test -p baton --test mutants {{ names }}
 
-# Change single tokens of what the controller decides, a sample of them; the cases alone must notice (needs cargo-mutants).
+# Change single tokens of the controller's decisions, a sample of them; the cases must notice (needs cargo-mutants).
 tokens sample="60":
     SAMPLE={{ sample }} controller/mutants.sh
 
-# Begin a new case: just case recovery/my-case.
+# Write a new case: just case recovery/my-case.
 case name:
     cargo run -p baton -- case new {{ name }}
 
-# Write the schemas for editors anew.
+# Regenerate the schemas for editors.
 schemas:
     cargo run -p baton -- schema case > fixtures/schemas/case.json
     cargo run -p baton -- schema target > fixtures/schemas/target.json
     cargo run -p baton -- schema rules > fixtures/schemas/rules.json
 
-# Look at snapshots that changed, and accept them (needs cargo-insta).
+# Review changed snapshots and accept them (needs cargo-insta).
 review:
     cargo insta review
 
@@ -49,6 +49,6 @@ envtest:
 bench:
     cargo bench -p baton --bench figures
 
-# All that CI runs.
+# Everything that CI runs.
 ci:
     .ci/run
