@@ -49,47 +49,47 @@ pub struct Task {
     pub before: BTreeSet<ClusterName>,
     /// The scheduling result just before the task was written.
     pub result_before: BTreeSet<ClusterName>,
-    /// Whether the workload was leaving another cluster already that it had been on together with this one.
+    /// Set if the workload was already leaving another cluster on which it had run together with this one.
     pub beside_others: bool,
     /// When it was first seen.
     pub written: Moment,
     /// When the binding was first seen without it; none if it was there to the end.
     pub cleared: Option<Moment>,
-    /// When the migration was over for reasons of its own: the scheduling result named the cluster again, or the binding was
-    /// gone.
+    /// The moment at which the migration was called off: the scheduling result named the cluster again, or the binding was
+    /// deleted.
     pub called_off: Option<Moment>,
-    /// The first time that its state was another one, and what it was then.
+    /// The first moment at which its state had changed, with the new state.
     pub state_changed: Option<(Moment, BTreeMap<String, String>)>,
 }
 
 impl Task {
-    /// Whether the old copy must be gone before the new one exists.
+    /// Returns `true` if the old copy must be gone before the new one exists.
     pub fn is_directly(&self) -> bool {
         // `Immediately` is the older spelling (POL-06).
         matches!(self.purge_mode.as_str(), "Directly" | "Immediately")
     }
 
-    /// Whether the scheduling result named one cluster alone; state is injected only then (REC-06).
+    /// Returns `true` if the scheduling result named a single cluster; state is injected only then (REC-06).
     pub fn is_single(&self) -> bool {
         self.result_before.len() <= 1
     }
 
-    /// Whether the workload ran on one cluster alone. The result may name one because the others have failed before.
+    /// Returns `true` if the workload ran on a single cluster. The result may name one because the others failed before.
     pub fn ran_alone(&self) -> bool {
         self.is_single() && !self.beside_others
     }
 
-    /// Whether it stood in the binding at an entry.
+    /// Returns `true` if the binding had the task at an entry.
     pub fn is_pending_at(&self, seq: u64) -> bool {
         self.written.seq <= seq && self.cleared.is_none_or(|cleared| seq < cleared.seq)
     }
 
-    /// Whether the old copy, if it is still there at an entry, is what this task is to remove.
+    /// Returns `true` if the old copy, where it still exists at an entry, must be removed by this task.
     pub fn is_to_remove_at(&self, seq: u64) -> bool {
         self.written.seq < seq && self.called_off.is_none_or(|over| seq < over.seq)
     }
 
-    /// Whether an object is the workload, or a copy of it.
+    /// Returns `true` if an object is the workload or a copy of it.
     pub fn is_copy(&self, id: &ObjectId) -> bool {
         id.kind == self.workload.kind
             && id.name == self.workload.name
@@ -102,8 +102,8 @@ impl Task {
 pub struct Migrations<'t>(pub Vec<&'t Task>);
 
 impl Migrations<'_> {
-    /// Whether what is on these clusters at an entry is there in a migration: a task stands in the binding, or one of the
-    /// clusters is that which a task has the workload leave. A policy that moves a workload later may do it in any order.
+    /// Returns `true` if copies on these clusters at an entry belong to a migration: the binding has a task, or a task evicts
+    /// the workload from one of the clusters. A policy that moves a workload later may do it in any order.
     pub fn concern<'c>(&self, seq: u64, clusters: impl IntoIterator<Item = &'c ClusterName>) -> bool {
         let clusters: BTreeSet<&ClusterName> = clusters.into_iter().collect();
         self.0.iter().any(|task| {

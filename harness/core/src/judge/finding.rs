@@ -21,13 +21,13 @@ pub struct Finding {
     pub field: Option<String>,
     /// How it differs. Findings with the same requirement, field and kind show one defect.
     pub kind: DifferenceKind,
-    /// What was looked at, as a phrase.
+    /// The subject of the check, as a phrase.
     pub title: String,
     /// The step of the plan that it belongs to, from 0; none for invariants.
     pub step: Option<usize>,
-    /// What should have been.
+    /// The expected result.
     pub expected: String,
-    /// What was.
+    /// The result that was seen.
     pub seen: String,
     /// The object that it was seen on.
     pub object: Option<ObjectId>,

@@ -1,4 +1,4 @@
-//! What must be true of every run, whatever its steps say.
+//! Invariants: rules that hold in every run, independent of its steps.
 //!
 //! - here: what is true of every failover; `copies`: how many copies there are and when; `pods`: the same at the level of
 //!   pods;
@@ -58,16 +58,16 @@ use crate::{
     timeline::{Change, Entry, ObjectId, Revision, Timeline},
 };
 
-/// What the invariants came to.
+/// Result of the invariants.
 #[derive(Debug, Default)]
 pub struct Judged {
     /// Everything found, by invariant, then in the order of the timeline.
     pub findings: Vec<Finding>,
-    /// What cannot be told, because it is not known which of two events came first.
+    /// Checks without a result, because the order of two events is unknown.
     pub inconclusive: Vec<Finding>,
-    /// Whether some of that is so because two events came too close to each other.
+    /// Set if one of them has no result because two events came too close to each other.
     pub too_close: bool,
-    /// How often each had something to judge.
+    /// Number of times that each invariant applied.
     pub judged: BTreeMap<Invariant, usize>,
 }
 
@@ -136,7 +136,7 @@ struct Found {
 }
 
 impl Found {
-    /// Notes what cannot be told because two events came too close to each other.
+    /// Notes a check without a result, because two events came too close to each other.
     fn cannot_tell(&mut self, finding: Finding) {
         self.inconclusive.push(finding);
         self.too_close = true;
@@ -314,7 +314,7 @@ fn listed(clusters: &BTreeSet<ClusterName>) -> String {
     clusters.iter().map(ClusterName::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// What a finding of an invariant is called.
+/// Returns the title of an invariant's findings.
 pub fn title(invariant: Invariant) -> String {
     format!("invariant {}", invariant.name())
 }

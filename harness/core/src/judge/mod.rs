@@ -4,9 +4,9 @@
 //! - [`judge_recording`] checks the invariants alone, on a timeline that no case belongs to; [`recorded`] also looks for
 //!   the steps of a case in it;
 //! - [`Weighed`] sorts findings by their consequence for the implementation;
-//! - [`failovers`] finds the eviction tasks in a timeline, [`invariants`] judges them; `order` tells what came first,
-//!   where that can be told;
-//! - `allowances` tells for which times an implementation is not answerable;
+//! - [`failovers`] finds the eviction tasks in a timeline, [`invariants`] judges them; `order` knows which of two events came
+//!   first, as far as the timeline's order goes;
+//! - `allowances` lists the times for which an implementation is not answerable;
 //! - [`snapshots`] makes the texts that are compared with files under `snapshots/`.
 
 mod allowances;
@@ -36,7 +36,7 @@ pub use invariants::Judged;
 pub use snapshots::SnapshotText;
 pub use weighed::Weighed;
 
-/// What the judge says of one run of one case.
+/// Verdict on one run of one case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// The case.
@@ -50,20 +50,19 @@ pub struct Verdict {
     pub remarks: Vec<Finding>,
     /// Findings about proposals that the target does not claim: they have no effect on the case.
     pub proposed: Vec<Finding>,
-    /// What cannot be told: on a timeline whose order is not exact, events too close to each other to know which came
-    /// first; and invariants that the case counts on and that had nothing to judge. What they would have proved is not
-    /// shown.
+    /// Checks without a result: events that are too close to each other on a timeline without an exact order, and
+    /// invariants that the case relies on and that never applied. Their requirements are not shown.
     pub inconclusive: Vec<Finding>,
-    /// Whether something cannot be told because events came too close to each other: another run may tell.
+    /// Set if a check has no result because events came too close to each other: another run may have one.
     pub too_close: bool,
     /// The requirements that some assertion or invariant proved, and none refuted or left open.
     pub shown: BTreeSet<RequirementId>,
     /// The requirements that the case was to show and that are neither shown nor refuted, each with the reason: an
     /// earlier step failed, or a situation did not last.
     pub not_judged: BTreeMap<RequirementId, String>,
-    /// What is no fault, but worth knowing: an implementation other than the reference may write what changes nothing.
+    /// Harmless oddities: an implementation other than the reference may make writes that change nothing.
     pub warnings: Vec<Finding>,
-    /// What the implementation has not, if the case is not for it; then nothing else is said.
+    /// The feature that the implementation lacks, if the case does not apply to it; all other fields are empty then.
     pub unsupported: Option<String>,
     /// The texts to compare with the files under `snapshots/`: they hold what the reference does, letter by letter, so
     /// that no other implementation is compared with them.
@@ -73,7 +72,7 @@ pub struct Verdict {
 /// The user agent of the reference controller.
 const REFERENCE: &str = "baton-controller";
 
-/// Whether a timeline is of the reference controller, as the harness knows it: built in.
+/// Returns `true` if a timeline is of the built-in reference controller.
 fn is_of_reference(timeline: &Timeline) -> bool {
     timeline.marks().any(|(_, mark)| match mark {
         Mark::Writers(writers) => writers.contains(REFERENCE),
@@ -99,7 +98,7 @@ impl Verdict {
         }
     }
 
-    /// Whether there is nothing to object to, and nothing that cannot be told.
+    /// Returns `true` if there are no findings, and every check has a result.
     pub fn conforms(&self) -> bool {
         self.findings.is_empty() && self.inconclusive.is_empty()
     }
@@ -120,7 +119,7 @@ impl Verdict {
         requirements(self.all_findings())
     }
 
-    /// The requirements of which something cannot be told.
+    /// Returns the requirements with a check that has no result.
     pub fn open(&self) -> BTreeSet<RequirementId> {
         requirements(&self.inconclusive)
     }
@@ -135,8 +134,8 @@ fn requirements<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> BTreeSet
 
 /// Judges a closed timeline by the plan of its case.
 ///
-/// A run on clusters that others use too has its own namespace, and one that is to be fast has shorter periods; the plan
-/// is judged as if it named those.
+/// A run on shared clusters has its own namespace, and a fast run has shorter periods; the plan is judged as if it named
+/// those.
 pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     let as_run = timeline.begin().map(|begin| plan.as_run(begin));
     let plan = as_run.as_deref().unwrap_or(plan);

@@ -1,4 +1,4 @@
-//! What came first: of two events on different clusters that can be told only as far as the timeline's order goes.
+//! The order of two events; on different clusters it is known only as far as the timeline's order goes.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,7 +9,7 @@ use crate::{
     timeline::{Entry, Mark, Order, Revision, Timeline},
 };
 
-/// Whether one event came before another.
+/// Order of one event and another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
     Yes,
@@ -21,7 +21,7 @@ pub(super) enum Before {
 /// A revision where it stands on the timeline.
 pub(super) type Placed<'a> = (&'a Entry, &'a Revision);
 
-/// What a timeline knows of the order of its events.
+/// Order of the events of a timeline.
 pub(super) struct Precedence {
     order: Order,
     /// By cluster: revisions, and the latest moment at which one of them or an earlier one was asked for. What has a
@@ -59,7 +59,7 @@ impl Precedence {
         }
     }
 
-    /// Whether `first` came before `second`.
+    /// Compares the moments of `first` and `second`.
     pub(super) fn before(&self, first: Placed<'_>, second: Placed<'_>) -> Before {
         let Order::Arrival { uncertainty_secs } = self.order else {
             return by_place(first, second);

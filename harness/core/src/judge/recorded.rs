@@ -1,7 +1,8 @@
-//! A recording, judged by a case: somebody else drove, and the steps of the case are looked for in what happened.
+//! Judges a recording by a case: a person or a script made the changes, and the steps of the case are searched in the
+//! recorded events.
 //!
-//! What only people and the harness do (taints, faults) has left its traces in objects, or none at all; what leaves
-//! none is taken as done. The marks that a run would have made are put where the traces are; the rest is the judge's.
+//! Steps of people and of the harness (taints, faults) leave traces in objects, or none; a step without traces is taken as
+//! done. The marks of a run are placed at the traces, and the result is judged as a run.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,15 +24,14 @@ use crate::{
     watch::{Known, Outcome, Standpoint, Watch},
 };
 
-/// What a recording says of a case.
+/// Result of judging a recording by a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
-    /// What the judge says, of entries of the recording. Snapshots are not taken.
+    /// The verdict, with entries of the recording. It has no snapshots.
     pub verdict: Verdict,
     /// Steps that leave no trace in a recording, and were taken as done; in words.
     pub assumed: Vec<String>,
-    /// The step that somebody should have done and that the recording does not show, in words: nothing behind it is
-    /// judged.
+    /// The step of a person that the recording does not show, in words. Nothing after it is judged.
     pub missing: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub fn judge_by(plan: &Plan, recording: &Timeline) -> Recorded {
     let findings = verdict.findings.iter_mut().chain(&mut verdict.inconclusive);
     findings.for_each(|finding| finding.seq = places.get(&finding.seq).copied().unwrap_or(finding.seq));
     if missing.is_some() {
-        // The step is nobody's fault but that of whoever drove.
+        // The person who made the recording left out the step; the implementation is not at fault.
         verdict
             .findings
             .retain(|finding| finding.step.is_none() || !finding.requirements.is_empty());
@@ -85,7 +85,7 @@ struct Search<'a> {
     known: Known,
     /// How much of the recording lies before the next step.
     cursor: usize,
-    /// Where the driver began to tidy up.
+    /// Returns the entry at which the clean-up began.
     end: usize,
     /// Marks, each with the number of entries before it.
     marks: Vec<(usize, Mark)>,
@@ -392,13 +392,13 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether a Cluster has a taint with this effect, whatever its key: who drives takes a key of their own.
+/// Returns `true` if a Cluster has a taint with this effect and any key: the key of a recording differs from the case's.
 fn has_taint(cluster: &Value, effect: &str) -> bool {
     let taints = cluster.pointer("/spec/taints").and_then(Value::as_array);
     taints.is_some_and(|taints| taints.iter().any(|taint| taint["effect"] == effect))
 }
 
-/// Whether an object has all that is merged into it.
+/// Returns `true` if an object has all fields that are merged into it.
 fn has(object: &Value, merge: &Value, known: &Bindings) -> bool {
     match merge {
         Value::Object(members) => members.iter().all(|(key, value)| match (object.get(key), value) {

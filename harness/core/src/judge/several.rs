@@ -98,7 +98,7 @@ fn first_moment<'a>(condition: &Condition, entries: &'a [Entry], known: &Known) 
     })
 }
 
-/// Whether the timeline cannot tell which came first. Events of one kind on one cluster are in order.
+/// Returns `true` if the order of two events is unknown. Events of one kind on one cluster are in order.
 fn too_close(first: Placed<'_>, then: Placed<'_>, timeline: &Timeline) -> bool {
     let order = timeline.begin().map_or(Order::ARRIVAL, |begin| begin.order);
     let Order::Arrival { uncertainty_secs } = order else {

@@ -1,7 +1,7 @@
 //! The situations that a case makes, and whether each lasted as long as the case says.
 //!
-//! What a case shows while an object is held, a member is cut off or the controller is stopped, and what it shows
-//! afterwards, it shows only if the situation lasted. Which steps lie in a situation is read off the plan.
+//! While an object is held, a member is cut off or the controller is stopped, and afterwards, a step shows something only if
+//! the situation lasted. Which steps lie in a situation is read off the plan.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl Situations {
         Self { open: open.collect() }
     }
 
-    /// Why a situation did not last, if this step was to let it last and took less time than the case says.
+    /// Returns the reason for which a situation did not last: this step should let time pass, and took less than the case says.
     pub fn cut_short(&self, number: usize, action: &Action, ran: &Ran<'_>) -> Option<String> {
         let open = self.open.get(number)?.as_ref()?;
         let asked = duration(action)?;
@@ -52,7 +52,7 @@ impl Situations {
     }
 }
 
-/// How long a step lets time pass.
+/// Returns the time that a step lets pass.
 fn duration(action: &Action) -> Option<Duration> {
     match action {
         Action::Elapse(time) | Action::Taint { lasts: Some(time), .. } => Some(*time),
@@ -64,7 +64,7 @@ fn duration(action: &Action) -> Option<Duration> {
     }
 }
 
-/// Whether a step makes a situation that lasts.
+/// Returns `true` if a step begins a situation that lasts.
 fn begins(action: &Action) -> bool {
     match action {
         Action::Hold { .. } | Action::Taint { lasts: None, .. } => true,
@@ -89,7 +89,7 @@ fn begins(action: &Action) -> bool {
     }
 }
 
-/// Whether a step ends the situation that another one made.
+/// Returns `true` if a step ends the situation that another one began.
 fn ends(made: &Action, by: &Action) -> bool {
     match (made, by) {
         (Action::Hold { on, of }, Action::Release { on: there, of: it }) => on == there && of == it,

@@ -126,7 +126,7 @@ fn labels(workload: &ObjectRef, world: &World, known: &Known) -> Value {
     Value::Object(all)
 }
 
-/// What is replaced in texts: the whole text, or nothing.
+/// Replacements in texts, of the whole text only.
 fn replacements(known: &Known) -> BTreeMap<String, String> {
     let is_member = |name: &str| known.members.iter().any(|it| it.as_str() == name);
     known

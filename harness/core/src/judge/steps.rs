@@ -28,24 +28,24 @@ use crate::{
     watch::{Known, Standpoint, is_left_to_garbage_collector},
 };
 
-/// What the steps came to.
+/// Result of the steps.
 #[derive(Debug, Default)]
 pub struct Judged {
     pub findings: Vec<Finding>,
-    /// What is not as it should be, where it cannot be told whose fault that is.
+    /// Deviations that may not be the implementation's fault.
     pub inconclusive: Vec<Finding>,
     pub proved: BTreeSet<RequirementId>,
-    /// What steps were to prove and did not, though nothing refutes it; each with the reason.
+    /// Requirements that steps neither prove nor refute, each with the reason.
     pub left_open: BTreeMap<RequirementId, String>,
-    /// Why the run as a whole shows nothing: a situation did not last, or the case did not come to its end.
+    /// Reasons for which the run as a whole shows nothing: a situation did not last, or the case did not reach its end.
     pub incomplete: Option<String>,
-    /// What the implementation has not, if the run ended for that.
+    /// The feature that the implementation lacks, if the run ended for that.
     pub unsupported: Option<String>,
     pub snapshots: Vec<SnapshotText>,
 }
 
 impl Judged {
-    /// Tells that a condition did not hold: of whoever is judged, unless it is the cluster's own doing.
+    /// Adds the finding that a condition did not hold, unless the cluster itself is the cause.
     fn tell(&mut self, mut finding: Finding, expect: &Expect, run: &Ran<'_>, timeline: &Timeline) {
         let world = World::after(&timeline.entries()[..run.entries.end]);
         let object = finding.object.as_ref().and_then(|id| world.get(id));
@@ -65,7 +65,7 @@ impl Judged {
     }
 }
 
-/// Where a step lies on the timeline, and how the runner says that it ended.
+/// Entries of a step on the timeline, and its end as the runner reports it.
 pub struct Ran<'a> {
     /// Entries from its start mark (inclusive) to its end mark (exclusive).
     pub entries: Range<usize>,
@@ -74,7 +74,7 @@ pub struct Ran<'a> {
 }
 
 impl Ran<'_> {
-    /// How long it took; as long as one likes, if the run ended before it did.
+    /// Returns its duration; [`Duration::MAX`] if the run ended first.
     pub fn took(&self) -> Duration {
         self.end
             .map_or(Duration::MAX, |(_, entry)| entry.at.saturating_sub(self.began))
@@ -178,7 +178,7 @@ fn ran(timeline: &Timeline) -> BTreeMap<usize, Ran<'_>> {
     ran
 }
 
-/// The part of a timeline that is judged: what comes with clean-up is no failover.
+/// The part of a timeline that is judged, without the clean-up.
 pub fn before_clean_up(timeline: &Timeline) -> &[Entry] {
     let clean_up = timeline
         .entries()

@@ -15,7 +15,7 @@ use crate::{
 pub(super) struct Bare<'a> {
     pub(super) created: Placed<'a>,
     pub(super) key: &'a str,
-    /// Whether it belongs to this failover, and not to what was before.
+    /// Returns `true` if it belongs to this failover, and not to an earlier one.
     pub(super) of_failover: Before,
 }
 
@@ -57,20 +57,21 @@ pub(super) fn before<'a>(history: &History<'a>, task: &'a Task, labelled: Placed
     })
 }
 
-/// Whether the workload was to run on one cluster at most, from the task to a copy: on several no labels are injected.
+/// Returns `true` if the workload was scheduled to at most one cluster from the task to a copy: with several, no labels are
+/// injected.
 fn on_one_cluster(history: &History<'_>, task: &Task, until: Placed<'_>) -> bool {
     let meanwhile = task.written.seq..until.0.seq;
     let mut results = history.binding_of(task).iter();
     results.all(|(entry, it)| !meanwhile.contains(&entry.seq) || failovers::result_of(&it.object).len() <= 1)
 }
 
-/// Whether a cluster ran the workload before: then labels are not for it (REC-03), and its copy may have come back.
+/// Returns `true` if a cluster ran the workload before: then it gets no labels (REC-03), and its copy may have come back.
 fn belongs_elsewhere(history: &History<'_>, task: &Task, cluster: &ClusterName) -> bool {
     task.before.contains(cluster) || history.tasks_beside(task).any(|it| it.from == *cluster)
 }
 
-/// Whether the scheduling result has named a cluster between the copy that is left and the task: then a copy may be there
-/// for another reason than this failover.
+/// Returns `true` if the scheduling result named a cluster between the copy that is left and the task: then a copy may
+/// exist for another reason than this failover.
 fn was_named(history: &History<'_>, task: &Task, begin: u64, cluster: &ClusterName) -> bool {
     let bindings = history.binding_of(task);
     // What was in force when the copy was made counts too.

@@ -1,4 +1,4 @@
-//! How many bindings and tasks there are, and when a task may be written and carried out.
+//! The number of bindings and tasks, and the moments at which a task may be written and carried out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -142,7 +142,7 @@ pub(super) fn no_eviction_before_its_time(history: &History<'_>) -> Found {
     found
 }
 
-/// Whether a task says that a taint was not tolerated (PRG-07).
+/// Returns `true` if the reason of a task is an untolerated taint (PRG-07).
 pub(super) fn is_by_taint(binding: &Value, task: &Task) -> bool {
     reason(binding, task) == Some("TaintUntolerated")
 }
@@ -217,7 +217,7 @@ fn marked<'a>(history: &History<'a>, task: &Task) -> Option<(&'a Entry, &'a Revi
     (!by_harness).then_some((*entry, *revision))
 }
 
-/// Whether workload and binding are still there at an entry: what nobody wants any more may go.
+/// Returns `true` if workload and binding still exist at an entry: without them, copies may be removed.
 fn is_wanted(history: &History<'_>, task: &Task, until: &Entry) -> bool {
     let is_alive = |(_, revision): &(&Entry, &Revision)| {
         revision.change != Change::Deleted && revision.object.pointer("/metadata/deletionTimestamp").is_none()
@@ -238,8 +238,8 @@ pub(super) fn health<'a>(binding: &'a Value, cluster: &str) -> Option<&'a str> {
     items.iter().find(|item| item["clusterName"] == cluster)?["health"].as_str()
 }
 
-/// Where the workload of a task is said to be healthy, and by which revision: of its binding, or of the Work in which its
-/// health is collected. An implementation that has Works may go by them before the binding says the same.
+/// Returns the clusters on which the workload of a task is reported as healthy, and the reporting revision: of its binding, or
+/// of the Work that collects its health. An implementation with Works may act on them before the binding reports the same.
 pub(super) fn said_healthy<'a>(
     history: &'a History<'_>,
     task: &'a Task,

@@ -18,7 +18,7 @@ use crate::{
     timeline::{Change, Entry, Revision},
 };
 
-/// How long an eviction may take without a word.
+/// Longest time that an eviction may wait without an explanation.
 const EXPLAINED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How much earlier than the timeline an implementation may reckon that an eviction is due: taints say when they came in
@@ -73,7 +73,7 @@ pub(super) fn late_eviction_explained(history: &History<'_>, allowances: &Allowa
     found
 }
 
-/// Whether others were evicted meanwhile: then it waited for its turn, and not for its state.
+/// Returns `true` if other workloads were evicted during the wait: then it waited for its turn, and not for its state.
 fn was_queued(history: &History<'_>, task: &Task, due: Moment) -> bool {
     let earlier = history.tasks.partition_point(|it| it.written.seq < task.written.seq);
     // The last ones are the likeliest.
@@ -81,7 +81,7 @@ fn was_queued(history: &History<'_>, task: &Task, due: Moment) -> bool {
     earlier.any(|other| other.binding != task.binding && due.at <= other.written.at + EARLY)
 }
 
-/// Whether the binding asks for state to be preserved when its cluster fails.
+/// Returns `true` if the binding demands that state is preserved when its cluster fails.
 fn has_rules(binding: &Revision) -> bool {
     let rules = binding.object.pointer("/spec/failover/cluster/statePreservation/rules");
     rules.and_then(Value::as_array).is_some_and(|rules| !rules.is_empty())
@@ -101,7 +101,7 @@ fn due(history: &History<'_>, task: &Task, binding: &Revision) -> Option<Moment>
         .filter_map(|(taint, since)| Some((*since, since.at + tolerated(taint, tolerations)?)))
         .min_by_key(|(_, at)| *at)?;
     let (since, at) = first;
-    // A placement that changed meanwhile may have had other tolerations.
+    // A placement that changed in the meantime may have had other tolerations.
     let settled = history.binding_of(task).iter().rev();
     let settled = settled
         .skip_while(|(entry, _)| entry.seq > task.written.seq)
@@ -140,7 +140,7 @@ pub(super) fn earliest(history: &History<'_>, task: &Task) -> Option<Duration> {
     due.min()
 }
 
-/// Whether the cluster has ever had a `PreferNoExecute` taint: that has a time of its own.
+/// Returns `true` if the cluster ever had a `PreferNoExecute` taint, which has a separate time limit.
 fn has_other_taint(history: &History<'_>, task: &Task) -> bool {
     history.cluster(task.from.as_str()).is_some_and(|it| it.ever_preferred)
 }
@@ -197,8 +197,8 @@ fn tolerated(taint: &Taint, tolerations: &[Value]) -> Option<Duration> {
         .map(|seconds| Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 
-/// Whether something was to be seen about when the eviction was due, and before the task: an event, or a condition that
-/// was not there before the cluster was tainted.
+/// Returns `true` if an event, or a condition that did not exist before the cluster was tainted, appeared at about the time at
+/// which the eviction was due and before the task.
 fn is_explained(history: &History<'_>, task: &Task, due: Moment) -> bool {
     let before = |entry: &Entry| entry.at + EARLY < due.at && entry.seq < task.written.seq;
     let tainted = taints_at(history, task).values().map(|since| since.seq).min();

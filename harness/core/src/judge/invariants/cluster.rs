@@ -1,4 +1,4 @@
-//! What the Cluster objects of one name have said along a timeline.
+//! Readiness and taints of the Cluster objects with one name, along a timeline.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) type Taints = BTreeMap<Taint, Moment>;
 pub(super) struct OfCluster {
     /// The `NoExecute` taints after an entry; an item for each change.
     taints: Vec<(u64, Taints)>,
-    /// Whether it ever had a `PreferNoExecute` taint.
+    /// Set if it ever had a `PreferNoExecute` taint.
     pub(super) ever_preferred: bool,
     /// The place of the first entry at which it was not ready, or gone.
     pub(super) out_of_reach: Option<usize>,

@@ -1,4 +1,4 @@
-//! How many copies of a workload there are, and in which order they come and go.
+//! The number of copies of a workload, and the order in which they are created and deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -156,7 +156,7 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
                 let object = Some(ObjectId::of(revision));
                 finding(Invariant::AtMostOneLiveCopy, entry, object, expected(), seen)
             };
-            // One finding for each time that two copies begin to exist, not for each revision meanwhile.
+            // One finding for each time that two copies begin to exist, not for each revision in between.
             let overlaps = holders.len() > 1 && migrations.concern(entry.seq, holders.keys().copied());
             if overlaps && !overlapping {
                 let all = holders.keys().map(|it| it.as_str()).collect::<Vec<_>>().join(" and ");
@@ -179,7 +179,7 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
     found
 }
 
-/// Whether two of those who hold a copy, by the order of the timeline, really did so at the same time.
+/// Returns `true` if two clusters that hold a copy at once, by the order of the timeline, really did so at the same time.
 fn overlap<'a>(copies: &[Placed<'a>], holders: &BTreeMap<&ClusterName, usize>, precedence: &Precedence) -> There<'a> {
     let mut worst = There::No;
     for place in holders.values() {

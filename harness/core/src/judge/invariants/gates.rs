@@ -1,4 +1,4 @@
-//! What the implementation leaves alone: everything with the gate Failover off, and policies always.
+//! Objects that the implementation must not change: all of them with the gate Failover off, and policies always.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{
     timeline::{Change, Entry, Event, HANDS, Mark, ObjectId},
 };
 
-/// Why a task was written that no gate is asked about.
+/// Reason for which a task was written that no gate controls.
 const BY_APPLICATION: &str = "ApplicationFailure";
 
 /// GAT-01, GAT-06: with the gate Failover off no task is written, and no cluster gets a taint of a `ClusterTaintPolicy`.

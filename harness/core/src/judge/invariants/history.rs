@@ -24,7 +24,7 @@ pub(super) type Workload = (String, String, String);
 
 /// A timeline, sorted.
 pub(super) struct History<'a> {
-    /// What was recorded before clean-up.
+    /// The entries that were recorded before clean-up.
     pub(super) entries: &'a [Entry],
     /// All tasks, in the order in which they were written.
     pub(super) tasks: Vec<Task>,
@@ -39,7 +39,7 @@ pub(super) struct History<'a> {
     pods: BTreeMap<Workload, Vec<Placed<'a>>>,
     /// Revisions of Works that call these workloads healthy, each with the member.
     healthy: BTreeMap<Workload, Vec<(&'a str, Placed<'a>)>>,
-    /// What the Cluster objects say, by name.
+    /// The history of the Cluster objects, by name.
     clusters: BTreeMap<String, OfCluster>,
     /// Events by the kind and the name that they are about, by their entries.
     events: BTreeMap<(&'a str, &'a str), Vec<u64>>,
@@ -176,24 +176,24 @@ impl<'a> History<'a> {
         places.filter_map(|place| self.tasks.get(*place))
     }
 
-    /// What the Cluster object of a name has said.
+    /// Returns the history of the Cluster object with a name.
     pub(super) fn cluster(&self, name: &str) -> Option<&OfCluster> {
         self.clusters.get(name)
     }
 
-    /// Whether an Event about an object of this kind and name is among some entries.
+    /// Returns `true` if some of these entries are Events about an object of this kind and name.
     pub(super) fn has_event(&self, kind: &str, name: &str, entries: std::ops::Range<u64>) -> bool {
         let events = all(self.events.get(&(kind, name)));
         let first = events.partition_point(|seq| *seq < entries.start);
         events.get(first).is_some_and(|seq| *seq < entries.end)
     }
 
-    /// How many entries come before the first one that is later than a time.
+    /// Returns the number of entries before the first one that is later than a time.
     pub(super) fn until(&self, time: Duration) -> usize {
         self.latest.partition_point(|at| *at <= time)
     }
 
-    /// How many entries come before the first one that is not before a time, with so much added to theirs.
+    /// Returns the number of entries before the first one whose time, plus `added`, is not before a time.
     pub(super) fn before(&self, time: Duration, added: Duration) -> usize {
         self.latest.partition_point(|at| *at + added < time)
     }

@@ -20,7 +20,7 @@ pub(super) fn writers(timeline: &Timeline) -> BTreeSet<&str> {
     named.flatten().map(String::as_str).collect()
 }
 
-/// Who the target is.
+/// The names under which the target writes.
 pub(super) struct Target<'a>(BTreeSet<&'a str>);
 
 impl<'a> Target<'a> {
@@ -28,8 +28,8 @@ impl<'a> Target<'a> {
         Self(writers(timeline))
     }
 
-    /// Whether it made a revision; nothing if nobody is known to have made it. A recording does not say who the target
-    /// is: it is everybody but the harness.
+    /// Returns `true` if the target made a revision, and `None` if the writer is unknown. A recording does not name the
+    /// target: all writers but the harness count as the target.
     pub(super) fn wrote(&self, revision: &Revision) -> Option<bool> {
         let by = revision.by.as_deref()?;
         Some(if self.0.is_empty() {

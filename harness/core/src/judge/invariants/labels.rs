@@ -43,7 +43,7 @@ fn new_copies<'a>(history: &History<'a>, task: &Task) -> Vec<Copy<'a>> {
     copies
 }
 
-/// Whether the template has a label with this value at an entry: then a copy has it from there.
+/// Returns `true` if the template has a label with this value at an entry: then a copy gets it from the template.
 pub(super) fn on_template(history: &History<'_>, task: &Task, key: &str, at: &Entry) -> bool {
     let template = history.copies_of(task).iter();
     let mut template = template.filter(|(entry, it)| it.cluster.is_control() && entry.seq < at.seq);
@@ -134,7 +134,7 @@ pub(super) fn until_healthy(history: &History<'_>) -> Found {
     found
 }
 
-/// Why a task's state is not to be injected.
+/// Returns the reason for which a task's state must not be injected.
 fn why_none(task: &Task) -> String {
     if task.is_directly() {
         format!("the workload was on {} clusters", task.result_before.len())

@@ -1,4 +1,4 @@
-//! Where a workload goes: which clusters enter a scheduling result, how many replicas they have, and what is left behind.
+//! Placement of workloads: the clusters that enter a scheduling result, their replicas, and copies that are left behind.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,13 +16,13 @@ use crate::{
     timeline::{Change, Entry, HANDS, ObjectId, Revision},
 };
 
-/// What a scheduler may not have heard of yet: taints, and changes of the workload.
+/// Time in which a scheduler may not know a change yet: of taints, or of the workload.
 const NEWS: Duration = Duration::from_secs(5);
 
-/// How long an old copy may be there after its task was cleared.
+/// Longest time that an old copy may exist after its task was cleared.
 const PURGE: Duration = Duration::from_secs(120);
 
-/// How long a cluster is blocked whose policy does not say (APP-08).
+/// Time for which a cluster is blocked if the policy does not set it (APP-08).
 const BLOCKED: u64 = 600;
 
 /// A taint of a cluster that keeps workloads off, and since when it is there.
@@ -259,7 +259,7 @@ pub(super) fn task_ends_well(history: &History<'_>, target: &Target<'_>, allowan
     found
 }
 
-/// Whether a cluster was ever not ready until then: what is on it may be out of reach.
+/// Returns `true` if a cluster was ever not ready until a time: copies on it may be out of reach.
 fn was_out_of_reach(history: &History<'_>, cluster: &ClusterName, until: Duration) -> bool {
     let since = history.cluster(cluster.as_str()).and_then(|it| it.out_of_reach);
     since.is_some_and(|since| since < history.until(until))

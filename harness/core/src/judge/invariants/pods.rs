@@ -76,7 +76,7 @@ fn uid(object: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// Whether a pod runs no more: it has ended, well or not.
+/// Returns `true` if a pod has ended, successfully or not.
 fn is_over(pod: &Value) -> bool {
     let phase = pod.pointer("/status/phase").and_then(Value::as_str);
     matches!(phase, Some("Succeeded" | "Failed"))

@@ -16,10 +16,10 @@ use crate::{
 /// How much a clock that has whole seconds, and an observer that hears a little later, may bring two tasks together.
 const NEAR: Duration = Duration::from_secs(1);
 
-/// How long after a change of the share of faulty clusters the old rate may still be in force.
+/// Time after a change of the share of faulty clusters in which the old rate may still be in force.
 const LATE: Duration = Duration::from_secs(2);
 
-/// What the options say; each has the default of the documents.
+/// Values of the options; each has the default of the documents.
 struct Options {
     normal: f64,
     secondary: f64,

@@ -16,10 +16,10 @@ const TICK: Duration = Duration::from_secs(2);
 /// For how long the conditions must hold where the policy does not say (CTP-03).
 const WINDOW: u64 = 300;
 
-/// What a condition has said, each with the moment since when; none if it was there when the timeline began.
+/// Statuses of a condition, each with the moment of the change; `None` if the timeline began with it.
 type Statuses = Vec<(Option<Duration>, String)>;
 
-/// What has been seen so far of policies, and of the conditions of clusters.
+/// Policies, and conditions of clusters, as seen so far.
 #[derive(Default)]
 struct Seen {
     /// Every specification that a `ClusterTaintPolicy` ever had.
@@ -100,7 +100,7 @@ pub(super) fn not_before_the_window(history: &History<'_>, target: &Target<'_>) 
             (seen.held(&added.id.name, spec), Duration::from_secs(window))
         });
         let windows: Vec<_> = windows.collect();
-        // What nobody has seen the beginning of may have held for long.
+        // A condition that held when the timeline began may have held for long.
         if windows.is_empty() || windows.iter().any(|(held, _)| matches!(held, Held::Always)) {
             return;
         }
@@ -133,9 +133,9 @@ pub(super) fn not_before_the_window(history: &History<'_>, target: &Target<'_>) 
     found
 }
 
-/// Whether the conditions of a policy hold.
+/// Time for which the conditions of a policy hold.
 enum Held {
-    /// They did when the timeline began, and there is no telling since when; or the policy has none.
+    /// Since before the timeline began, or the policy has no conditions.
     Always,
     /// Since this moment; whether they had held before and were interrupted.
     Since {

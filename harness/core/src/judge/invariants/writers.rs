@@ -1,4 +1,4 @@
-//! Who writes what, and what is left when everything has been removed.
+//! The writers of objects, and the objects that are left when everything has been removed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -68,8 +68,8 @@ pub(super) fn nothing_left(timeline: &Timeline) -> Found {
     found
 }
 
-/// What a target has made and is still there: bindings, Works, and copies of workloads that there was a binding of. A Work
-/// of something else is none of the case's, such as that of a namespace, which some propagate by themselves.
+/// Returns objects that the target created and that still exist: bindings, Works, and copies of workloads that had a binding.
+/// Works of other objects do not belong to the case, such as those of namespaces, which some implementations propagate.
 pub fn left_over(entries: &[Entry]) -> Vec<ObjectId> {
     let (bound, made) = (bound(entries), made(entries));
     let is_left = |(id, object): &(&ObjectId, &Arc<Value>)| {
@@ -88,8 +88,8 @@ pub fn left_over(entries: &[Entry]) -> Vec<ObjectId> {
     left.map(|(id, _)| id.clone()).collect()
 }
 
-/// Whether one of these is to go with its owners, which are deleted: the garbage collector of a real cluster learns of new
-/// kinds every half a minute, and what follows from it waits for that.
+/// Returns `true` if the garbage collector must still delete one of these, whose owners are deleted: that of a real cluster
+/// discovers new kinds every half a minute, and deletions wait for that.
 pub fn awaits_garbage_collector(entries: &[Entry], left: &[ObjectId]) -> bool {
     let uid = |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let deleted: BTreeSet<String> = entries
@@ -112,7 +112,7 @@ pub fn awaits_garbage_collector(entries: &[Entry], left: &[ObjectId]) -> bool {
 /// Kind, namespace, name.
 type Resource = (String, String, String);
 
-/// What a Work brings to its member.
+/// Returns the objects that a Work creates on its member.
 fn carried(work: &Value) -> BTreeSet<Resource> {
     let manifests = work.pointer("/spec/workload/manifests").and_then(Value::as_array);
     let text = |manifest: &Value, pointer: &str| {
@@ -144,7 +144,7 @@ fn bound(entries: &[Entry]) -> BTreeSet<Resource> {
         .collect()
 }
 
-/// Objects that nobody of the harness created.
+/// Returns objects that the harness did not create.
 fn made(entries: &[Entry]) -> BTreeSet<ObjectId> {
     let mut made = BTreeSet::new();
     for entry in entries {
@@ -162,14 +162,14 @@ fn is_harness(revision: &Revision) -> bool {
     revision.by.as_deref().is_some_and(|by| HARNESS.contains(&by))
 }
 
-/// Whether nobody is known to have made a revision of what belongs to another object, such as a Pod: kubelets and
-/// controllers write there, and clusters that are watched from outside do not always tell who did.
-fn is_somebody_s(revision: &Revision) -> bool {
+/// Returns `true` for a revision by an unknown writer of an object with an owner, such as a Pod: kubelets and controllers
+/// write those, and clusters that are watched from outside do not always name the writer.
+fn is_by_another_component(revision: &Revision) -> bool {
     revision.by.is_none() && revision.object.pointer("/metadata/ownerReferences").is_some()
 }
 
-/// Bindings are the target's: nobody else creates or changes one but the steps of the case. That the garbage collector
-/// marks one for deletion whose owner is gone is the target's doing: it has made that owner.
+/// Checks that only the target and the steps of the case create or change bindings. The garbage collector marks a binding
+/// whose owner is gone for deletion; that counts as the target's write, because the target set the owner.
 pub(super) fn only_the_target(timeline: &Timeline) -> Found {
     let mut found = Found::default();
     let writers = instances::writers(timeline);
@@ -229,7 +229,7 @@ pub(super) fn no_idle_write(timeline: &Timeline, allowances: &Allowances) -> Fou
             Change::Deleted => last.remove(&id),
             Change::List | Change::Added | Change::Modified => last.insert(id.clone(), Arc::clone(&revision.object)),
         };
-        if revision.change != Change::Modified || is_harness(revision) || is_somebody_s(revision) {
+        if revision.change != Change::Modified || is_harness(revision) || is_by_another_component(revision) {
             continue;
         }
         found.judged += 1;
@@ -247,7 +247,7 @@ pub(super) fn no_idle_write(timeline: &Timeline, allowances: &Allowances) -> Fou
     found
 }
 
-/// Whether two objects are the same but for what changes with every write.
+/// Returns `true` if two objects are equal except for fields that change with every write.
 fn is_same(one: &Value, other: &Value) -> bool {
     let bare = |object: &Value| {
         let mut object = object.clone();
@@ -291,7 +291,7 @@ mod tests {
 
     use super::*;
 
-    /// The findings about a binding that somebody marks for deletion, or changes.
+    /// Returns the findings about a binding that another writer marks for deletion, or changes.
     fn findings(by: &str, marked: bool) -> usize {
         let mut metadata = json!({"name": "x", "namespace": "default"});
         if marked {

@@ -97,7 +97,7 @@ pub(super) fn refused(
     });
 }
 
-/// What came of the command stands in a mark of the step.
+/// Judges the result of a command, which is in a mark of the step.
 pub(super) fn command(number: usize, command: &CommandRun, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
     let entries = &timeline.entries()[run.entries.clone()];
     let ran = entries.iter().find_map(|entry| match &entry.event {

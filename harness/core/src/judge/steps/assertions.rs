@@ -11,17 +11,17 @@ use crate::{
     watch::{Evidence, Known, Outcome, Standpoint, Watch},
 };
 
-/// What the steps so far leave to those that follow.
+/// State that earlier steps leave to later ones.
 #[derive(Default)]
 pub(super) struct Ground {
-    /// Why nothing after this is judged.
+    /// Reason for which no later step is judged.
     pub(super) lost: Option<String>,
-    /// Keys of a task's state that were not as they should be, each with the step that says so: labels with these keys
-    /// cannot be right either, and that is no fault of whoever puts them there.
+    /// Keys of a task's state with a wrong value, each with the step that found it: labels with these keys cannot be right
+    /// either, and that is not a second defect.
     state: BTreeMap<String, usize>,
 }
 
-/// Where a task keeps what it has preserved, and an object its labels.
+/// Path of the preserved state in a task, and of the labels in an object.
 const STATE: &str = "preservedLabelState";
 const LABELS: &str = "labels";
 
@@ -101,7 +101,7 @@ pub(super) fn judge(
     let finding = failed((number, assertion), refuted, evidence, difference, run);
     match assertion.mode {
         Mode::Eventually => judged.tell(finding, &assertion.condition.expect, run, timeline),
-        // Nobody waits here: whoever is judged has gone on though something was not gone.
+        // The step does not wait: the implementation continued although something still existed.
         _ => judged.findings.push(finding),
     }
 }

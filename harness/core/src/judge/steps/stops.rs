@@ -1,4 +1,4 @@
-//! Why a run, or a step of it, came to no good end.
+//! Runs and steps that ended early, and the reasons.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::{
 pub(super) fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timeline: &Timeline) -> Option<Finding> {
     let entries = timeline.entries();
     let (seen, entry, kind) = match run.end {
-        // That the target ended, or time did, is told once, and not again for the step.
+        // The end of the target, or of the time, is reported once, and not again for the step.
         Some((StepEnd::Done | StepEnd::TargetEnded | StepEnd::HotLoop(_) | StepEnd::Unsupported { .. }, _)) => {
             return None;
         }
