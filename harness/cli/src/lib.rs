@@ -9,10 +9,11 @@
 //! 4. [`implementation`]: the implementation under test, built in or described by a target file.
 //! 5. [`settings`]: all of the above together; [`preflight`]: one failover before all others.
 //! 6. [`run`]: plans each case, carries it out on its own fleet, has the timeline judged and compares [`snapshots`].
-//! `watchdog` gives up a case that blocks its thread. [`evidence`] keeps timelines and logs, [`pause`] keeps the
-//! clusters of a failed case, [`interrupt`] is Ctrl-C.
+//!    `watchdog` gives up a case that blocks its thread. [`evidence`] keeps timelines and logs, [`pause`] keeps the
+//!    clusters of a failed case, [`interrupt`] is Ctrl-C.
 //!    [`explore`] runs a case again and again, with faults at the writes of the implementation; [`scale`] measures many
 //!    failovers at once.
+//!
 //! The events of the run go to [`output`] (the terminal) and [`report`] (files). [`signature`] signs reports. [`show`]
 //! formats tables and errors for all commands, [`terminal`] prints them.
 

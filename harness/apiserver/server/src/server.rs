@@ -148,7 +148,7 @@ impl Core {
         );
     }
 
-    /// Creates the objects that a kube-apiserver creates once it listens: the Service `kubernetes` and the ClusterRole
+    /// Creates the objects that a kube-apiserver creates once it listens: the Service `kubernetes` and the `ClusterRole`
     /// of administrators.
     fn publish_service_and_role(self: &Arc<Self>, addr: SocketAddr) {
         let address = services::API_SERVER.to_string();

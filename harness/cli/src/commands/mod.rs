@@ -79,23 +79,25 @@ pub fn execute(cli: &Cli) -> Exit {
     }
 }
 
+/// Does something with the chosen cases and the whole suite.
+fn with_chosen(roots: &Roots, cases: &[String], act: impl FnOnce(Suite, &Suite) -> Exit) -> Exit {
+    match Suite::load(roots) {
+        Ok(all) => with_suite(all.chosen(roots, cases), |suite| act(suite, &all)),
+        Err(error) => not_loaded(&error),
+    }
+}
+
 fn carry_out(cli: &Cli) -> Exit {
     let roots = Roots::of(cli.root.as_deref().unwrap_or(Path::new(".")));
     match &cli.command {
-        Command::Run(arguments) => match Suite::load(&roots) {
-            Ok(all) => with_suite(all.chosen(&roots, &arguments.cases), |suite| {
-                run::run(suite, &all, &roots, arguments)
-            }),
-            Err(error) => not_loaded(&error),
-        },
+        Command::Run(arguments) => with_chosen(&roots, &arguments.cases, |suite, all| {
+            run::run(suite, all, &roots, arguments)
+        }),
         Command::Explore(arguments) => match &arguments.merge {
             Some(asked) => explore::merge(asked),
-            None => match Suite::load(&roots) {
-                Ok(all) => with_suite(all.chosen(&roots, &arguments.run.cases), |suite| {
-                    explore::explore(suite, &all, &roots, &arguments.run)
-                }),
-                Err(error) => not_loaded(&error),
-            },
+            None => with_chosen(&roots, &arguments.run.cases, |suite, all| {
+                explore::explore(suite, all, &roots, &arguments.run)
+            }),
         },
         Command::Scale(arguments) => match &arguments.compare {
             Some(asked) => scale::compare(asked),

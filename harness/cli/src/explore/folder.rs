@@ -171,7 +171,7 @@ impl Folder {
             move |source| FolderError::Io { what, path, source }
         };
         let mut cases = found_in(&self.path).map_err(io("read"))?;
-        cases.retain(|name| name.ends_with(".yaml"));
+        cases.retain(|name| is_of_type(name, "yaml"));
         fs::write(&path, page::render(&journal, &cases)?).map_err(io("write"))
     }
 
@@ -248,12 +248,16 @@ fn found_in(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if name.starts_with("found-") && (name.ends_with(".yaml") || name.ends_with(".jsonl")) {
+        if name.starts_with("found-") && (is_of_type(&name, "yaml") || is_of_type(&name, "jsonl")) {
             names.push(name);
         }
     }
     names.sort();
     Ok(names)
+}
+
+fn is_of_type(name: &str, extension: &str) -> bool {
+    Path::new(name).extension().is_some_and(|it| it == extension)
 }
 
 fn write_line(file: &mut File, line: &impl serde::Serialize) -> io::Result<()> {

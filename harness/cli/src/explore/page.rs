@@ -49,7 +49,7 @@ struct Found<'a> {
     plans: usize,
     case: &'a str,
     moves: &'a [String],
-    found: &'a [String],
+    shown: &'a [String],
 }
 
 /// A class of writes.
@@ -92,7 +92,7 @@ fn found<'a>(word: &'static str, Group { first, plans }: Group<'a>) -> Found<'a>
         plans,
         case,
         moves,
-        found,
+        shown: found,
     }
 }
 

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions of an implementation.
+//! Custom resource definitions of an implementation.
 
 use std::{
     fs,

@@ -70,6 +70,7 @@ pub struct Pair {
     pub fault: MoveFault,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn fault_to_name<S: Serializer>(fault: &MoveFault, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(fault.name())
 }
