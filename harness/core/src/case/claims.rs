@@ -1,4 +1,4 @@
-//! What an assertion shows if it holds, and which of its fields show what.
+//! The requirements that an assertion shows if it holds, and those that each of its fields shows.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -47,12 +47,12 @@ impl Claims {
         self.0.keys().cloned().collect()
     }
 
-    /// Whether there are none: such an assertion says what the rest of the case builds on.
+    /// Returns `true` if there are none: such an assertion states a precondition of the steps after it.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many requirements the whole of the assertion shows, no field of it alone.
+    /// Returns the number of requirements that the assertion shows as a whole, not by a single field.
     pub fn of_no_field(&self) -> usize {
         self.0.values().filter(|fields| fields.is_empty()).count()
     }

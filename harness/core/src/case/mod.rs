@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use crate::names::Feature;
 
 impl model::Case {
-    /// What the case needs and a target with these features lacks, as the reason why it is not run.
+    /// Returns what the case needs and a target with these features lacks, as the reason for not running it.
     pub fn lacking(&self, declared: &BTreeSet<Feature>) -> Option<String> {
         let missing: Vec<&str> = self.features.difference(declared).map(Feature::as_str).collect();
         (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")))

@@ -64,7 +64,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether a policy of it preserves state on some failover.
+    /// Returns `true` if a policy of it preserves state on some failover.
     pub fn preserves_state(&self) -> bool {
         let preserves = |object: &Value| behaviors(object).any(|it| it.get("statePreservation").is_some());
         self.steps.iter().any(|step| match &step.action {
@@ -75,7 +75,7 @@ impl Case {
     }
 }
 
-/// What a policy says of failovers of clusters and of applications, as far as it says something.
+/// Returns the behaviors that a policy sets for failovers of clusters and of applications.
 pub fn behaviors(policy: &Value) -> impl Iterator<Item = &Value> {
     let behaviors = ["cluster", "application"].map(|of| policy.pointer(&format!("/spec/failover/{of}")));
     behaviors.into_iter().flatten()
@@ -96,29 +96,29 @@ pub struct Step {
     /// Its line in the file, from 1.
     #[serde(skip)]
     pub line: usize,
-    /// What is done.
+    /// The action.
     pub action: Action,
 }
 
-/// What a step does.
+/// Action of a step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Action {
     /// `apply`: server-side apply of objects.
     Apply {
-        /// Where.
+        /// Place.
         on: Vec<Place>,
         /// The objects of the `file`, or the one `resource`. Texts in them may refer to roles.
         objects: Vec<Value>,
         /// The file they came from, below `fixtures/`, for people.
         #[serde(skip)]
         file: Option<String>,
-        /// What it shows that the API accepts them.
+        /// Requirements that are shown if the API accepts them.
         #[serde(skip_serializing_if = "BTreeSet::is_empty")]
         proves: BTreeSet<RequirementId>,
     },
     /// `admission`: puts admission rules in force, in the place of a policy engine on the member.
     Admission {
-        /// Where.
+        /// Place.
         on: Vec<Place>,
         /// The rules, as the file has them.
         rules: String,
@@ -127,27 +127,27 @@ pub enum Action {
     },
     /// `patch`: a merge patch of one object.
     Patch {
-        /// Where.
+        /// Place.
         on: Place,
-        /// What.
+        /// Object.
         of: Subject,
         /// The patch. Texts in it may refer to roles and captures.
         merge: Value,
     },
     /// `setStatus`: a merge patch of an object's status, as the workload's own controller would make it.
     SetStatus {
-        /// Where.
+        /// Place.
         on: Place,
-        /// What.
+        /// Object.
         of: Subject,
-        /// What `.status` becomes, merged.
+        /// Value that is merged into `.status`.
         status: Value,
     },
     /// `delete`: deletes an object; does not wait until it is gone.
     Delete {
-        /// Where.
+        /// Place.
         on: Place,
-        /// What.
+        /// Object.
         of: Subject,
     },
     /// `bindRole`: waits until the scheduling result of a workload names one member that plays none of the other
@@ -164,9 +164,9 @@ pub enum Action {
     Capture {
         /// The name.
         name: String,
-        /// Where.
+        /// Place.
         on: Place,
-        /// What.
+        /// Object.
         of: Subject,
         /// The field, as keys from the object's root: `[status, jobStatus, jobID]`, written with dots.
         field: Vec<String>,
@@ -177,7 +177,7 @@ pub enum Action {
     Refused(Refused),
     /// `taint`: adds a taint to a cluster, leaving others alone.
     Taint {
-        /// Which cluster.
+        /// Cluster.
         cluster: Place,
         /// The taint.
         taint: Taint,
@@ -186,7 +186,7 @@ pub enum Action {
     },
     /// `untaint`: removes a taint from a cluster.
     Untaint {
-        /// Which cluster.
+        /// Cluster.
         cluster: Place,
         /// The taint's key.
         key: String,
@@ -195,16 +195,16 @@ pub enum Action {
     },
     /// `hold`: puts a finalizer on an object, so that it stays when it is deleted.
     Hold {
-        /// Where.
+        /// Place.
         on: Place,
-        /// What.
+        /// Object.
         of: Subject,
     },
     /// `release`: takes that finalizer off again.
     Release {
-        /// Where.
+        /// Place.
         on: Place,
-        /// What.
+        /// Object.
         of: Subject,
     },
     /// `cutOff`, `heal`, `unready`, `ready`, `unjoin`, `join`, `condition`, `delay`, `fail`, `controller: stop` and `start`:
@@ -218,7 +218,7 @@ pub enum Action {
     Elapse(Duration),
     /// `wait`: waits until something holds.
     Wait {
-        /// What is waited for.
+        /// Condition to wait for.
         until: Condition,
         /// The phase whose timeout counts.
         phase: Phase,
@@ -263,20 +263,20 @@ pub struct Taint {
     pub effect: String,
 }
 
-/// What is compared with a file under `snapshots/`.
+/// Values that are compared with a file under `snapshots/`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Snapshot {
     /// Its name, unique in the case.
     pub name: String,
     /// The workload that it is about.
     pub workload: ObjectRef,
-    /// What it shows.
+    /// Its parts.
     pub of: Vec<SnapshotPart>,
     /// The moment: when this object was first seen on that member, else the moment of the step.
     pub when_first_seen_on: Option<RoleName>,
 }
 
-/// What a snapshot can show.
+/// Part of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum SnapshotPart {
     /// `taints` of every member.

@@ -38,7 +38,7 @@ pub fn fill(node: &mut Node, values: &BTreeMap<&str, &Node>, decoder: &mut Decod
     }
 }
 
-/// What a value counts, with its long texts.
+/// Returns the weight of a value; long texts count more.
 fn weight(node: &Node) -> usize {
     match &node.data {
         Data::Scalar { text, .. } => 1 + text.len() / BYTES_A_VALUE,

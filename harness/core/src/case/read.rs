@@ -90,7 +90,7 @@ pub(crate) fn controller_setup(node: &Node, decoder: &mut Decoder) -> Controller
     fields.map(|fields| setup(&fields, decoder)).unwrap_or_default()
 }
 
-/// The same, beside other fields.
+/// Reads the set-up from a mapping that has other fields, too.
 pub(super) fn setup(fields: &Fields<'_>, decoder: &mut Decoder) -> ControllerSetup {
     let mut setup = ControllerSetup::default();
     if let Some(gates) = fields.get("featureGates") {
@@ -178,7 +178,7 @@ impl Reader<'_> {
         Some(case)
     }
 
-    /// What requirements belong to.
+    /// Features to which requirements belong.
     fn features_of(&self, requirements: &BTreeSet<RequirementId>) -> BTreeSet<Feature> {
         let known = requirements.iter().filter_map(|id| self.context.catalogue.get(id));
         known.map(|requirement| requirement.feature.clone()).collect()
@@ -232,7 +232,7 @@ impl Reader<'_> {
         exempt
     }
 
-    /// What each part of a case allows for itself, but not beside the others.
+    /// Checks combinations that each part of a case allows alone, but not together.
     fn check_consistency(&mut self, case: &Case, spec: &Node) {
         let at = |name| spec.get(name).unwrap_or(spec);
         for invariant in case.invariants.iter().filter(|it| case.exempt.contains_key(it)) {
@@ -282,7 +282,7 @@ impl Reader<'_> {
     }
 }
 
-/// What steps and invariants prove if they hold.
+/// Returns the requirements that steps and invariants prove if they hold.
 fn proved(case: &Case) -> BTreeSet<RequirementId> {
     let of_steps = case.steps.iter().flat_map(|step| step.action.claims());
     let of_invariants = case.invariants.iter().flat_map(|invariant| invariant.proves());

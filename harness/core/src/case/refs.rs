@@ -1,4 +1,4 @@
-//! What a case refers to, and whether it is there: roles, captures, kinds, files, requirements.
+//! The references of a case (roles, captures, kinds, files, requirements), and the check that their targets exist.
 
 use std::{
     cell::RefCell,
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// What checking a case needs from outside.
+/// Data from outside the case that checking it needs.
 pub struct ReadContext<'a> {
     /// The requirements that cases may cite, and the features they belong to.
     pub catalogue: &'a Catalogue,
@@ -34,7 +34,7 @@ pub struct ReadContext<'a> {
     pub check_path: &'a dyn Fn(&str) -> Result<(), String>,
     /// Checks the text of a file of admission rules; says what is wrong with it.
     pub check_admission: &'a dyn Fn(&str, &str) -> Result<(), String>,
-    /// What has been read of files so far.
+    /// Content of files that were read so far.
     pub objects: Objects,
 }
 
@@ -54,10 +54,10 @@ impl Objects {
     }
 }
 
-/// What is known at a step, because of the steps before it.
+/// Names that are known at a step, because of the steps before it.
 #[derive(Debug, Default)]
 pub struct Scope {
-    /// How many members there are.
+    /// Number of members.
     pub members: usize,
     /// Roles that are bound.
     pub roles: BTreeSet<String>,
@@ -69,9 +69,9 @@ pub struct Scope {
     pub unjoined: BTreeSet<RoleName>,
     /// The `apiVersion` of every kind that was applied, and whether it is in a namespace.
     pub kinds: BTreeMap<String, (String, bool)>,
-    /// Whether the paths in policies are not checked: the step tries what the API says to them.
+    /// Set if the paths in policies are not checked, because the step tries the answer of the API to them.
     pub paths_may_be_wrong: bool,
-    /// Whether a file could not be read, so that kinds may be unknown that are not the author's mistake.
+    /// Set if a file could not be read: an unknown kind may then not be the author's mistake.
     pub incomplete: bool,
 }
 
@@ -223,7 +223,7 @@ impl Scope {
         })
     }
 
-    /// What a step is about.
+    /// Reads the subject of a step.
     pub fn subject(&self, node: &Node, decoder: &mut Decoder) -> Option<Subject> {
         if let Some(workload) = node.get("bindingOf") {
             decoder.shape(node, &shapes::BINDING_OF)?;

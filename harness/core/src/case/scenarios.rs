@@ -25,14 +25,14 @@ use super::{
 };
 use crate::yaml::{self, Data, MOST_NODES, Node, decode::Decoder};
 
-/// Where lists of scenarios are that several files have in common, below `fixtures/`.
+/// Folder of the lists of scenarios that several files share, below `fixtures/`.
 const SETS: &str = "scenarios";
 
 /// An entry of `scenarios`.
 struct Scenario<'n> {
     node: &'n Node,
     name: Option<String>,
-    /// What its parameters stand for.
+    /// Values of its parameters.
     values: BTreeMap<&'n str, &'n Node>,
 }
 
@@ -102,8 +102,8 @@ fn cross<'n>(own: Option<Vec<Scenario<'n>>>, shared: Vec<Scenario<'n>>) -> Vec<S
         .collect()
 }
 
-/// The list that `{from: …}` names, without those that are not wanted here. What is wrong with its file is told of that
-/// file; where its values do not fit in this one, the reference is where to look.
+/// Returns the list that `{from: …}` names, without those that are excluded here. Errors in its file are reported for that
+/// file, and values that do not fit into this one for the reference.
 fn of_set(reference: &Node, context: &ReadContext<'_>, decoder: &mut Decoder) -> Option<Node> {
     let fields = decoder.shape(reference, &SCENARIO_SET)?;
     let from = fields.get("from")?;

@@ -1,4 +1,4 @@
-//! What a case file may hold: the reader goes by these tables, and the schema for editors is made of them.
+//! The fields of a case file. The reader uses these tables, and the schema for editors is generated from them.
 //!
 //! [`CASE`] is a file; [`steps`] what may stand under `steps`.
 
@@ -95,14 +95,14 @@ pub static SPEC: Shape = Shape::closed(
 
 const INVARIANT: Holds = Holds::OneOf(|| Invariant::ALL.iter().map(|it| it.name()).collect());
 
-/// Which gates are on and off.
+/// States of the feature gates.
 const FEATURE_GATES: Field = Field::optional(
     "featureGates",
     Holds::Named(&Holds::Boolean),
     "Feature gates, each on or off.",
 );
 
-/// What else a controller is started with.
+/// Options with which a controller is started.
 const OPTIONS: Field = Field::optional(
     "options",
     Holds::Named(&Holds::Scalar),

@@ -1,4 +1,4 @@
-//! Whether a case can be run beside others on one control plane, each on members of its own.
+//! Decides if a case can share a control plane with other cases, each on separate members.
 //!
 //! It can if nothing that it does or that is done for it reaches further than its namespace and its members. Whatever is
 //! not known to stay there makes it a case that has the control plane to itself: to be too careful only costs time.
@@ -33,7 +33,7 @@ const POLICY: &str = "PropagationPolicy";
 
 const DEFINITION: &str = "CustomResourceDefinition";
 
-/// What happens too early could come late beside others that keep the target busy, and not be seen.
+/// An early event could come late while other cases keep the target busy, and stay unseen.
 const LETS_TIME_PASS: &str = "lets time pass to see that nothing happens, which a busy target may only delay";
 
 /// Features that are about all evictions of an implementation together.
@@ -45,7 +45,7 @@ const OF_ALL: [&str; 4] = [
 ];
 
 impl Case {
-    /// Why it must have a control plane to itself, in words; none if it can be run beside others that can be too.
+    /// Returns the reason for which it needs a control plane of its own, in words; `None` if it can share one.
     pub fn alone(&self) -> Option<String> {
         if let Some(feature) = self.features.iter().find(|it| OF_ALL.contains(&it.as_str())) {
             return Some(format!("is about {feature}, which all evictions share"));
@@ -66,7 +66,7 @@ impl Case {
         self.steps.iter().find_map(|step| reaches_further(&step.action, &own))
     }
 
-    /// Whether there is something that its policies could place on clusters.
+    /// Returns `true` if its policies could place an object on clusters.
     fn has_templates(&self) -> bool {
         let is_template = |object: &Value| object["kind"] != POLICY && object["kind"] != DEFINITION;
         self.steps.iter().any(|step| match &step.action {
@@ -97,7 +97,7 @@ impl Case {
             .collect()
     }
 
-    /// A member that it speaks of and does not have: beside others, somebody else may have it.
+    /// Returns a member that it names and does not have: on a shared control plane, another case may have it.
     fn foreign_member(&self) -> Option<String> {
         let split = |it: char| !it.is_ascii_alphanumeric();
         let text = serde_json::to_string(&self.steps).unwrap_or_default();
@@ -114,7 +114,7 @@ impl Case {
     }
 }
 
-/// Those of some cases that can be run beside each other, by their numbers; the others must each be alone.
+/// Returns the numbers of those cases that can share a control plane; each of the others must run alone.
 pub fn together(cases: &[&Case]) -> BTreeSet<usize> {
     let mut defined: BTreeMap<&str, &Value> = BTreeMap::new();
     let mut together = BTreeSet::new();
@@ -130,15 +130,15 @@ pub fn together(cases: &[&Case]) -> BTreeSet<usize> {
     together
 }
 
-/// What a case has for itself.
+/// Objects and clusters that belong to a case.
 struct Own<'a> {
     /// The namespaced kinds that it defines, with their groups.
     kinds: BTreeSet<(&'a str, &'a str)>,
-    /// Whether its policies have something to place.
+    /// Set if its policies have an object to place.
     has_templates: bool,
 }
 
-/// Why a step may affect other cases, or others may change what it shows.
+/// Returns the reason for which a step may affect other cases, or others may change its result.
 fn reaches_further(action: &Action, own: &Own<'_>) -> Option<String> {
     match action {
         Action::Apply { on, objects, .. } if on.contains(&Place::Control) => {
@@ -172,7 +172,7 @@ fn reaches_further(action: &Action, own: &Own<'_>) -> Option<String> {
     }
 }
 
-/// Why an object on the control plane may affect other cases.
+/// Returns the reason for which an object on the control plane may affect other cases.
 fn object(object: &Value, own: &Own<'_>) -> Option<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
@@ -200,7 +200,7 @@ fn is_namespaced(api_version: &str, kind: &str, own: &Own<'_>) -> bool {
     known || own.kinds.contains(&(group, kind))
 }
 
-/// Whether a placement names the clusters that it is about, each of its affinities.
+/// Returns `true` if each affinity of a placement names its clusters.
 fn names_clusters(placement: &Value) -> bool {
     let named = |affinity: &Value| {
         affinity["clusterNames"]
@@ -211,7 +211,7 @@ fn names_clusters(placement: &Value) -> bool {
     named(&placement["clusterAffinity"]) || several.is_some_and(|all| !all.is_empty() && all.iter().all(named))
 }
 
-/// Why a patch lets a policy or a binding have clusters that it does not name.
+/// Returns the reason for which a patch lets a policy or a binding use clusters that it does not name.
 fn widened(spec: &Value) -> Option<String> {
     let members = spec.as_object()?;
     let placement = members.get("placement")?;
@@ -229,7 +229,7 @@ fn widened(spec: &Value) -> Option<String> {
     (!kept).then(|| "lets a policy have clusters that it does not name".to_owned())
 }
 
-/// Why what a step changes may affect other cases. What is on members is the case's own.
+/// Returns the reason for which the changes of a step may affect other cases. Objects on members belong to the case.
 fn subject(on: &Place, of: &Subject, own: &Own<'_>) -> Option<String> {
     match of {
         Subject::Object(object) => {

@@ -26,11 +26,11 @@ use crate::{
 
 /// Reads the steps; what is wrong with one is noted, and reading goes on with the next.
 pub struct Reader<'a> {
-    /// What checking needs from outside.
+    /// Data from outside the case that checking needs.
     pub context: &'a ReadContext<'a>,
-    /// What the steps so far have made known.
+    /// Names that the steps so far have defined.
     pub scope: Scope,
-    /// What was found wrong so far.
+    /// Mistakes that were found so far.
     pub decoder: Decoder,
 }
 
@@ -243,7 +243,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Whether a field that can only be true is.
+    /// Reads a field whose only allowed value is `true`.
     fn only_true(&mut self, node: &Node, name: &str) -> bool {
         let yes = self.decoder.boolean(node, name);
         if yes == Some(false) {

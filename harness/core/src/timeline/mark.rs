@@ -1,4 +1,4 @@
-//! What the runner notes on the timeline.
+//! Marks: notes of the runner on the timeline.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,7 +17,7 @@ use crate::{
 
 use super::provenance::Provenance;
 
-/// What the timeline belongs to; always its first entry.
+/// The run to which the timeline belongs; always its first entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Begin {
@@ -34,13 +34,13 @@ pub struct Begin {
     /// The namespace in which the run has what the case speaks of as `default`.
     #[serde(default = "default_namespace", skip_serializing_if = "is_default_namespace")]
     pub namespace: String,
-    /// What the periods of the case were multiplied by.
+    /// Factor by which the periods of the case were multiplied.
     #[serde(default = "default_factor", skip_serializing_if = "is_default_factor")]
     pub time_factor: f64,
-    /// What the order of the timeline says of events on different clusters.
+    /// Order of events on different clusters.
     #[serde(default, skip_serializing_if = "Order::is_exact")]
     pub order: Order,
-    /// The run that it comes from, if its report is to be verified.
+    /// The run that it comes from, if its report can be verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Box<Provenance>>,
 }
@@ -65,8 +65,7 @@ fn is_default_namespace(name: &String) -> bool {
     name == DEFAULT_NAMESPACE
 }
 
-/// What the order of a timeline says of events on different clusters. Events of one kind on one cluster are always
-/// in order.
+/// Order of a timeline's events on different clusters. Events of one kind on one cluster are always in order.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Order {
@@ -82,11 +81,11 @@ pub enum Order {
 }
 
 impl Order {
-    /// The order of arrival, with the uncertainty that is assumed where nobody has measured another one: an idle API
-    /// server tells of an event within milliseconds, a busy one within some tens of them.
+    /// The order of arrival, with the uncertainty that is assumed unless another one was measured: an idle API server
+    /// delivers an event within milliseconds, a busy one within tens of them.
     pub const ARRIVAL: Self = Self::Arrival { uncertainty_secs: 0.1 };
 
-    /// Whether it is the order of the commits.
+    /// Returns `true` for the order of the commits.
     pub fn is_exact(&self) -> bool {
         *self == Self::Exact
     }
@@ -98,31 +97,31 @@ impl Order {
 pub enum StepEnd {
     /// It was carried out, or what it waited for came.
     Done,
-    /// What it waited for did not come in time.
+    /// The condition that it waited for did not hold in time.
     TimedOut {
         /// The named phase whose time was up.
         phase: String,
-        /// How long was waited, in seconds.
+        /// Time that it waited, in seconds.
         waited_secs: f64,
     },
-    /// The target ended unexpectedly meanwhile; a [`Mark::TargetEnded`] says how.
+    /// The target ended unexpectedly during the step; a [`Mark::TargetEnded`] gives the reason.
     TargetEnded,
     /// Somebody wrote again and again without ever waiting, so that time did not pass and nothing would have ended it.
     HotLoop(HotLoop),
     /// A cluster refused it.
     Refused {
-        /// What the cluster answered.
+        /// The cluster's answer.
         message: String,
     },
     /// The implementation has not what the case is about; nothing more was asked of it.
     Unsupported {
-        /// What it has not.
+        /// The missing feature.
         reason: String,
     },
 }
 
 impl StepEnd {
-    /// What it waited for did not come for so long, which is told to the millisecond.
+    /// Creates the end of a step that timed out after this time, rounded to milliseconds.
     pub fn timed_out(phase: &str, waited: Duration) -> Self {
         let whole = Duration::new(waited.as_secs(), waited.subsec_millis() * 1_000_000);
         Self::TimedOut {
@@ -132,18 +131,18 @@ impl StepEnd {
     }
 }
 
-/// What was written again and again while the clock stood still.
+/// The object that was written again and again while the clock stood still.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HotLoop {
     /// The object that was written most often, in words.
     pub object: String,
-    /// Who wrote it, where the cluster tells (the user agent of the requests).
+    /// The writer (the user agent of the requests), if the cluster reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// How often.
+    /// Number of writes.
     pub times: usize,
-    /// How many revisions of all objects there were at that moment.
+    /// Number of revisions of all objects at that moment.
     pub revisions: usize,
 }
 
@@ -173,7 +172,7 @@ pub enum Mark {
     StepStarted {
         /// Its number in the plan, from 0.
         step: usize,
-        /// What it does, in words.
+        /// Its action, in words.
         text: String,
     },
     /// A step of the plan ended.
@@ -199,9 +198,9 @@ pub enum Mark {
     },
     /// The target was started with another set-up.
     Started {
-        /// Whether it runs now.
+        /// Set if it is running now.
         runs: bool,
-        /// Why it does not run, or what it warned of; a message each.
+        /// The reasons for not running, or its warnings; a message each.
         said: Vec<String>,
     },
     /// A command of the implementation ended.
@@ -209,24 +208,24 @@ pub enum Mark {
         /// Its exit code; absent if a signal ended it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit: Option<i32>,
-        /// What it said, a line each.
+        /// Its output, line by line.
         said: Vec<String>,
     },
-    /// What a cluster answered to a request that it must refuse.
+    /// Answer of a cluster to a request that it must refuse.
     Answered {
         /// The HTTP status of the refusal; absent if it was accepted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refused_with: Option<u16>,
-        /// What it said.
+        /// Its message.
         message: String,
     },
-    /// What the target's metrics said, as far as the step asks for them.
+    /// Samples of the target's metrics that the step asks for.
     Scraped {
         /// All with the name that the step asks for.
         samples: Vec<Sample>,
     },
-    /// What a cluster commits later than a certain revision is known to have happened after a certain moment: the
-    /// harness asked the cluster for that revision then, so that no later one can have been there yet.
+    /// Commits of a cluster after this revision happened after this moment: the harness asked the cluster for its latest
+    /// revision then, so that no later one existed yet.
     Fence {
         /// The cluster that was asked.
         cluster: ClusterName,
@@ -255,9 +254,9 @@ pub enum Mark {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         last_lines: Vec<String>,
     },
-    /// The case is over and its objects are being removed: what follows is no failover.
+    /// The case is over, and its objects are being removed: later entries do not belong to a failover.
     CleanUp,
-    /// What was to be removed has been removed, or the time for it was up.
+    /// All objects were removed, or the time for it was up.
     CleanedUp {
         /// How it ended.
         end: StepEnd,
@@ -278,7 +277,7 @@ pub enum Mark {
     },
     /// Something else worth keeping, for people; never judged.
     Note {
-        /// What it is about.
+        /// Subject.
         about: String,
         /// The details.
         details: Value,
@@ -286,7 +285,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Without what could let somebody in: what programs and clusters say may hold anything.
+    /// Returns the mark without credentials, which output of programs and answers of clusters may contain.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         match &mut self {

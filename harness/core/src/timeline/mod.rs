@@ -38,7 +38,7 @@ pub const GARBAGE_COLLECTOR: &str = HARNESS[3];
 /// The user agent of the harness's hands: what the steps of a case do.
 pub const HANDS: &str = HARNESS[0];
 
-/// What a revision says of its object.
+/// Type of a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Change {
@@ -59,15 +59,15 @@ pub struct Revision {
     pub cluster: ClusterName,
     /// The object's kind.
     pub kind: String,
-    /// What happened to it.
+    /// Type of the change.
     pub change: Change,
     /// The object as the API gave it, without `managedFields`.
     pub object: Arc<Value>,
-    /// Who wrote it, where the cluster tells (the user agent of the request).
+    /// The writer (the user agent of the request), if the cluster reports it.
     pub by: Option<String>,
 }
 
-/// What one line of a timeline holds.
+/// Content of a line of a timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// Something happened on a cluster.
@@ -81,9 +81,9 @@ pub enum Event {
 pub struct Entry {
     /// Time since the timeline began.
     pub at: Duration,
-    /// Where it stands in the one order of the whole fleet. Strictly ascending.
+    /// Position in the single order of the whole fleet. Strictly ascending.
     pub seq: u64,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
@@ -147,7 +147,7 @@ impl Timeline {
         })
     }
 
-    /// What the timeline belongs to; recordings have nothing of the kind.
+    /// Returns the run to which the timeline belongs; `None` for recordings.
     pub fn begin(&self) -> Option<&Begin> {
         self.marks().find_map(|(_, mark)| match mark {
             Mark::Begin(begin) => Some(begin),

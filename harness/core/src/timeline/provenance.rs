@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::CaseId;
 
-/// The run that a timeline comes from, as it was when it began. A report must agree with it: whoever leaves cases out,
-/// or adds to the baseline, would have to change every timeline.
+/// The run that a timeline comes from, as it was when it began. A report must agree with it: leaving cases out, or
+/// adding to the baseline, would need a change of every timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Provenance {
@@ -16,7 +16,7 @@ pub struct Provenance {
     pub started: Timestamp,
     /// The seed of this run of the case.
     pub seed: u64,
-    /// Which try it is, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
     /// The part of the selected cases that the run was of, as in `2/4`; none if it was all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

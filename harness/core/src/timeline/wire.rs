@@ -19,7 +19,7 @@ use crate::names::ClusterName;
 /// No run lasts longer, whatever clock it has: some three thousand years. Times can be added to each other then.
 const LONGEST: Duration = Duration::from_secs(100_000_000_000);
 
-/// Why a text is no timeline.
+/// A text that is not a timeline.
 #[derive(Debug, Error)]
 pub enum TimelineError {
     /// A line is no JSON, or not of the format.
@@ -27,7 +27,7 @@ pub enum TimelineError {
     Line {
         /// The line's number, from 1.
         line: usize,
-        /// What the parser says.
+        /// The parser's reason.
         source: serde_json::Error,
     },
     /// A line lacks a member.
@@ -35,7 +35,7 @@ pub enum TimelineError {
     Missing {
         /// The line's number, from 1.
         line: usize,
-        /// What is missing.
+        /// Name of the missing field.
         member: &'static str,
     },
     /// A time is negative, no number, or later than any run can last.
@@ -43,7 +43,7 @@ pub enum TimelineError {
     Time {
         /// The line's number, from 1.
         line: usize,
-        /// What stands there.
+        /// The value that was found.
         t: f64,
     },
     /// An entry stands before the one it should follow.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Change, Entry, Event, Revision};
 use crate::names::ClusterName;
 
-/// Which object of which cluster. The namespace is empty for what has none.
+/// Identity of an object on a cluster. The namespace is empty for cluster-scoped objects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectId {
     /// The cluster it is on.
@@ -51,7 +51,7 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// What is there at one moment: every object's latest revision.
+/// The objects that exist at one moment: the latest revision of each.
 #[derive(Debug, Clone, Default)]
 pub struct World {
     objects: BTreeMap<ObjectId, Arc<Value>>,

@@ -1,4 +1,4 @@
-//! What must hold, and when.
+//! Conditions, and the times at which they must hold.
 
 use std::{collections::BTreeSet, fmt, time::Duration};
 
@@ -10,15 +10,15 @@ use crate::{case::claims::Claims, names::RequirementId, pattern::Pattern};
 /// Something that holds or does not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Condition {
-    /// Where.
+    /// Place.
     pub on: Place,
-    /// What it is about.
+    /// Subject.
     pub of: Subject,
-    /// What must hold of it.
+    /// Expectation that the subject must meet.
     pub expect: Expect,
 }
 
-/// What must hold of an object.
+/// Expectation about an object.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Expect {
     /// `present: true`: it is there.
@@ -33,7 +33,7 @@ pub enum Expect {
     Count(Count),
 }
 
-/// How many of several objects look like something.
+/// Number of objects that must match a pattern.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Count {
     /// `match`: what counts; all that are there, if absent.
@@ -45,11 +45,11 @@ pub struct Count {
 /// Two things of which one must come before the other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sequence {
-    /// What must hold first.
+    /// Condition that must hold first.
     pub first: Condition,
-    /// What must hold later, for the first time.
+    /// Condition that must hold later, for the first time.
     pub then: Condition,
-    /// What it shows if the order is right.
+    /// Requirements that are shown if the order is right.
     pub proves: BTreeSet<RequirementId>,
 }
 
@@ -60,7 +60,7 @@ pub enum Mode {
     Now,
     /// `eventually`: at some moment after the step began, in time.
     Eventually,
-    /// `consistently`: at every moment for so long.
+    /// `consistently`: at every moment of this time.
     Consistently(Duration),
     /// `observed`: of some revision since the run began, in time.
     Observed,
@@ -88,13 +88,13 @@ impl fmt::Display for Mode {
 pub struct Assertion {
     /// When it must hold.
     pub mode: Mode,
-    /// What must hold.
+    /// Condition.
     pub condition: Condition,
     /// The phase whose timeout counts where the mode waits.
     pub phase: Phase,
-    /// How long the mode waits, in the place of the phase's timeout.
+    /// Time that the mode waits, instead of the phase's timeout.
     pub within: Option<Duration>,
-    /// What it shows if it holds. If nothing, it says what the steps after it build on.
+    /// Requirements that are shown if it holds. If there are none, it states a precondition of the steps after it.
     pub proves: Claims,
 }
 

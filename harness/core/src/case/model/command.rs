@@ -19,12 +19,12 @@ pub struct CommandRun {
     pub exits: u8,
     /// `says`: texts that must be in what it writes, each in some line.
     pub says: Vec<String>,
-    /// What it shows if it is so; may be empty.
+    /// Requirements that are shown if it does; may be empty.
     pub proves: BTreeSet<RequirementId>,
 }
 
 impl CommandRun {
-    /// How long a command may take that a case sets no bound.
+    /// Longest time of a command whose case sets no limit.
     pub const WITHIN: Duration = Duration::from_secs(600);
 }
 

@@ -10,7 +10,7 @@ use crate::names::{RequirementId, RoleName};
 /// A fault that is injected into a cluster or into the target, or the end of one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Fault {
-    /// `{cutOff: origin}`: nobody reaches the member any more; it goes on running.
+    /// `{cutOff: origin}`: the member becomes unreachable, and continues to run.
     CutOff(RoleName),
     /// `{heal: origin}`: it is reachable again.
     Heal(RoleName),
@@ -42,7 +42,7 @@ pub enum Fault {
     StopControllerAfter(Condition),
     /// `controller: start`: the target is started again, if it is to stop at some moment, then after that.
     StartController,
-    /// `controller: {add: standby}`: another instance of the target is started beside the first, with the same set-up.
+    /// `controller: {add: standby}`: starts another instance of the target, with the same set-up.
     AddController(String),
     /// `controller: {crash: first}`: an instance of the target ends without a chance to give anything back.
     CrashController(String),
@@ -75,14 +75,14 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Which requests fail, and how.
+/// Requests that fail, and the way in which they fail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failing {
     /// `verb`: `get`, `list`, `watch`, `create`, `update`, `patch` or `delete`; all if absent.
     pub verb: Option<String>,
     /// `kind`: of the objects that they are about; all if absent.
     pub kind: Option<String>,
-    /// `path`: what they ask for, with everything below it, where that is no object, such as `/readyz`.
+    /// `path`: the path of the requests, with all paths below it, for paths without an object, such as `/readyz`.
     pub path: Option<String>,
     /// `with`: the HTTP status of the answer.
     pub code: u16,
@@ -110,15 +110,15 @@ impl fmt::Display for Failing {
 pub struct Start {
     /// The set-up.
     pub setup: ControllerSetup,
-    /// What must come of it.
+    /// Expected result.
     pub expect: Expected,
     /// `mentions`: what must be in what it says, all in one message.
     pub mentions: Vec<String>,
-    /// What it shows if it is so; may be empty.
+    /// Requirements that are shown if it is met; may be empty.
     pub proves: BTreeSet<RequirementId>,
 }
 
-/// What must come of a [`Start`].
+/// Expected result of a [`Start`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Expected {
     /// `refuses`: it does not start, and says why.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::names::RequirementId;
 
-/// What must be true of a whole run, whatever its steps say.
+/// Rule that holds in every run, independent of its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Invariant {
     /// Under Directly an object is created on the next cluster only when it is absent from the one it left.
@@ -17,7 +17,7 @@ pub enum Invariant {
     NoLabelOnTemplate,
     /// No cluster of clustersBeforeFailover is ever given an injected label.
     NoLabelOnPredecessor,
-    /// A task whose state is to be injected names the clusters that ran the workload before.
+    /// A task whose state must be injected names the clusters that ran the workload before.
     TaskNamesPredecessors,
     /// A task's preserved state never changes once it is written.
     PreservedStateNeverChanges,
@@ -47,7 +47,7 @@ pub enum Invariant {
     LabelsUntilHealthy,
     /// No label is injected under another mode than Directly, or on several clusters.
     LabelsOnlyUnderDirectly,
-    /// The target takes no taint away that somebody else put on a cluster.
+    /// The target removes no taint that another writer put on a cluster.
     OthersTaintsSurvive,
     /// With the gate Failover off no task is written, and no policy taints a cluster.
     GateOffMovesNothing,

@@ -1,4 +1,4 @@
-//! What a case says of the target's metrics.
+//! Conditions about the target's metrics.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,16 +32,16 @@ pub struct Metric {
 pub struct MetricAssertion {
     /// When it must hold: now, eventually or consistently.
     pub mode: Mode,
-    /// What must hold.
+    /// Expectation.
     pub metric: Metric,
-    /// How long the mode `eventually` waits, if not as long as a status may take to be collected.
+    /// Time that the mode `eventually` waits; by default the time that collecting a status may take.
     pub within: Option<Duration>,
-    /// What it shows if it holds.
+    /// Requirements that are shown if it holds.
     pub proves: BTreeSet<RequirementId>,
 }
 
 impl Metric {
-    /// Where what was scraped is not as it must be; nothing if it is.
+    /// Returns the samples that do not meet the expectation; none if all do.
     pub fn mismatches(&self, samples: &[Sample], bindings: &Bindings) -> Vec<Mismatch> {
         let is_meant = |sample: &&Sample| {
             let label = |name: &String| sample.labels.get(name).map(|text| json!(text));

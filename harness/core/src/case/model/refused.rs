@@ -12,11 +12,11 @@ use crate::names::RequirementId;
 pub struct Refused {
     /// The request: `apply` or `create` of one object in one place, `patch` or `delete`.
     pub request: Box<Action>,
-    /// Whether the object is created with a POST, and not applied on the server.
+    /// Set if the object is created with a POST instead of server-side apply.
     pub creates: bool,
     /// `mentions`: what the answer must mention, all of it.
     pub mentions: Vec<String>,
-    /// What it shows if it is so; may be empty.
+    /// Requirements that are shown if it is refused; may be empty.
     pub proves: BTreeSet<RequirementId>,
 }
 

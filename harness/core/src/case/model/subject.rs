@@ -1,4 +1,4 @@
-//! Where something is, and what a step is about.
+//! Places, and subjects of steps.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -27,7 +27,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Which object: `{kind, name}`, with `namespace` (default `default`) and `apiVersion` where the kind alone does not say.
+/// Object: `{kind, name}`, with `namespace` (default `default`) and `apiVersion` where the kind alone does not say.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ObjectRef {
     /// `apiVersion`; for kinds that the case applies itself it is filled in from there.
@@ -74,7 +74,7 @@ impl fmt::Display for Workloads {
     }
 }
 
-/// What a step is about.
+/// Subject of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Subject {
     /// An object itself.

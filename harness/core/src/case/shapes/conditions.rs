@@ -1,4 +1,4 @@
-//! What must hold: of a wait, an assertion, a snapshot.
+//! Fields of conditions: of a wait, an assertion, a snapshot.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ const CLAIMS: Field = Field::optional(
      paths.",
 );
 
-/// What is waited for, by the field that names it.
+/// Conditions to wait for, by the field that names them.
 pub static WAIT: Tagged = Tagged {
     key: "for",
     about: "What is waited for.",
@@ -81,7 +81,7 @@ const AWAITED: &[(&str, &[Field])] = &[
 
 const STATUS: Field = Field::optional("status", Holds::Pattern, "What the collected status must be like.");
 
-/// When an assertion must hold; how long is said beside it.
+/// The modes of an assertion; a separate field sets the time.
 pub const MODES: [(&str, Mode); 6] = [
     ("now", Mode::Now),
     ("eventually", Mode::Eventually),

@@ -9,7 +9,7 @@ use crate::yaml::shape::{Field, Holds, Shape};
 
 const WHERE: Field = Field::needed("cluster", NAME, "Where: control, members, or a role.");
 
-/// What the status of a condition can be.
+/// Possible statuses of a condition.
 pub const STATUSES: [(&str, &str); 3] = [("True", "True"), ("False", "False"), ("Unknown", "Unknown")];
 
 /// `condition`.

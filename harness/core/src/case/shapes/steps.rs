@@ -15,7 +15,7 @@ pub(super) const NAME: Holds = Holds::Like("^[A-Za-z0-9_-]{1,63}$");
 
 const EFFECT: Holds = Holds::OneOf(|| EFFECTS.iter().map(|(name, _)| *name).collect());
 
-/// What a taint does.
+/// Effects of a taint.
 pub const EFFECTS: [(&str, &str); 4] = [
     ("NoExecute", "NoExecute"),
     ("NoSchedule", "NoSchedule"),

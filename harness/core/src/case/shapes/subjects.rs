@@ -1,4 +1,4 @@
-//! What a step is about: an object, or what belongs to one.
+//! Fields of a step's subject: an object, or a part of one.
 
 use super::steps::NAME;
 use crate::yaml::shape::{Field, Holds, Shape};
@@ -6,7 +6,7 @@ use crate::yaml::shape::{Field, Holds, Shape};
 pub(super) const OBJECT_REF: Holds = Holds::Map(&OBJECT);
 pub(super) const SUBJECT: Holds = Holds::Either(subjects);
 
-/// What a step can be about. An event is about one of them again.
+/// Possible subjects of a step. An event refers to one of them.
 fn subjects() -> Vec<Holds> {
     let shapes = [
         &OBJECT,

@@ -17,7 +17,7 @@ use crate::{
     yaml::{Data, Node, decode::Fields, shape::Tagged},
 };
 
-/// What `wait` waits for, by the names that cases use.
+/// Conditions of `wait`, by the names that cases use.
 #[derive(Clone, Copy)]
 enum Awaited {
     Created,
@@ -69,7 +69,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What is waited for.
+    /// Reads the condition to wait for.
     pub(super) fn awaited(&mut self, node: &Node, shape: &Tagged) -> Option<(Condition, Phase)> {
         let (name, fields) = self.decoder.tagged(node, shape)?;
         let awaited = Awaited::ALL.into_iter().find(|(known, _)| *known == name)?.1;

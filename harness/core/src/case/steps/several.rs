@@ -26,7 +26,7 @@ impl Reader<'_> {
         Some(Count { like, is: is? })
     }
 
-    /// Whether a subject that means several objects is counted, and only such a one is.
+    /// Checks that a subject of several objects is counted, and that no other one is.
     pub(super) fn counts(&mut self, node: &Node, of: &Subject, counted: bool) -> bool {
         let several = matches!(of, Subject::BindingsOf(_));
         match (several, counted) {
