@@ -29,7 +29,7 @@ use serde_json::Value;
 
 use crate::redact::{REDACTED, is_secret_name};
 
-/// What an object, or a part of one, must look like.
+/// Pattern for an object or a part of one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Pattern {
     /// Nothing may be there.
@@ -58,7 +58,7 @@ pub enum Pattern {
     Total {
         /// The field of each element; an element without it counts as 0.
         of: String,
-        /// What the sum must be.
+        /// The expected sum.
         is: Box<Pattern>,
     },
     /// Every member matches its pattern.
@@ -71,21 +71,21 @@ pub enum Pattern {
     Lacks(Vec<Pattern>),
 }
 
-/// What the references in texts stand for: members by role, captured values by name.
+/// Values of the references in texts: members by role, captured values by name.
 pub type Bindings = BTreeMap<String, String>;
 
 /// One place where an object is not as its pattern says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where, as in `metadata.labels["a.b/c"]`.
+    /// Path, such as `metadata.labels["a.b/c"]`.
     pub path: String,
-    /// What should be there.
+    /// Expected value.
     pub expected: String,
-    /// What is there.
+    /// Actual value.
     pub seen: String,
     /// How what is there differs.
     pub kind: DifferenceKind,
-    /// How many demands of the pattern are not met here; a whole element that is missing counts all of its own.
+    /// Number of the pattern's demands that are not met here; a missing element counts all demands on it.
     pub weight: usize,
 }
 
@@ -188,7 +188,7 @@ impl Pattern {
         })
     }
 
-    /// Whether a value matches.
+    /// Returns `true` if a value matches.
     pub fn matches(&self, value: Option<&Value>, bindings: &Bindings) -> bool {
         self.mismatches(value, bindings).is_empty()
     }
@@ -388,8 +388,8 @@ pub fn resolve(text: &str, bindings: &Bindings) -> String {
     resolved
 }
 
-/// What `${namespace}` refers to in every case: the namespace that the case has for itself. Where it is in an object, the
-/// case says `default`; this is for texts that a namespace is a part of.
+/// Name of the reference `${namespace}`: the namespace of the case. A field of an object uses `default` instead; the reference
+/// is for texts that contain a namespace.
 pub const NAMESPACE: &str = "namespace";
 
 /// The names that a text refers to, in order.
@@ -416,7 +416,7 @@ fn total(items: &[Value], of: &str) -> Value {
     }
 }
 
-/// Whether a value is neither a list nor a map.
+/// Returns `true` if a value is neither a list nor a map.
 fn is_scalar(value: &Value) -> bool {
     !matches!(value, Value::Array(_) | Value::Object(_))
 }

@@ -1,5 +1,5 @@
-//! Whether a condition holds on a growing timeline: the same evaluation for the runner that waits and for the
-//! judge that looks back.
+//! Evaluates conditions on a growing timeline, in the same way for the runner, which waits, and for the judge, which looks
+//! back.
 //!
 //! A [`Watch`] begins at a step: it knows what happened until then and is fed what happens afterwards, entry by entry.
 //! `notices` collects what people can see, `passing` tells when an eviction task has come and gone.
@@ -22,7 +22,7 @@ use crate::{
 use notices::Notices;
 use passing::Passing;
 
-/// What the run knows at a moment: who plays which role, what was captured, who the members are.
+/// Values that the run knows at a moment: members by role, captured values, all members.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
     /// Roles, captured values, and the namespace of the case.
@@ -50,7 +50,7 @@ impl Known {
     }
 }
 
-/// Where and when a condition was found to hold, or not to.
+/// Place and moment at which a condition was found to hold, or not to hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// The entry that settled it.
@@ -59,7 +59,7 @@ pub struct Evidence {
     pub at: Duration,
     /// The object that was looked at, if there was one.
     pub object: Option<ObjectId>,
-    /// Where the object is not as it should be; empty if it is, or if there is no object.
+    /// Differences of the object; empty if it matches, or does not exist.
     pub mismatches: Vec<Mismatch>,
 }
 
@@ -72,7 +72,7 @@ pub enum Outcome {
     Failed(Evidence),
 }
 
-/// Where in a plan a watch stands: which steps before it count for what it looks at.
+/// Position of a watch in a plan, which decides the earlier steps that count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standpoint {
     /// Since when a warning counts; from the beginning, if absent.
@@ -91,8 +91,8 @@ impl Standpoint {
     }
 }
 
-/// Whether an object is deleted in the foreground and nobody holds it but the cluster's garbage collector. That of a real
-/// cluster learns of new kinds every half a minute.
+/// Returns `true` if an object is being deleted in the foreground, and only the cluster's garbage collector holds it. That of
+/// a real cluster discovers new kinds every half a minute.
 pub fn is_left_to_garbage_collector(object: &Value) -> bool {
     let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
     object.pointer("/metadata/deletionTimestamp").is_some()
@@ -110,7 +110,7 @@ pub struct Watch<'a> {
     /// The first revision of every object that is there (its latest incarnation), for `firstSeen`.
     first: BTreeMap<ObjectId, (u64, Duration, Arc<Value>)>,
     nearest: Option<Evidence>,
-    /// Whether the nearest is what the last look at the world came to.
+    /// Set if `nearest` is the result of the last evaluation.
     is_last_look: bool,
     settled: Option<Outcome>,
     last: (u64, Duration),
@@ -185,7 +185,7 @@ impl<'a> Watch<'a> {
         self.settled.as_ref()
     }
 
-    /// Whether only a cluster's garbage collector keeps the condition from holding.
+    /// Returns `true` if only a cluster's garbage collector keeps the condition from holding.
     pub fn waits_for_garbage_collector(&self) -> bool {
         let object = self.nearest.as_ref().and_then(|evidence| evidence.object.as_ref());
         let object = object.and_then(|id| self.found.world().get(id));
@@ -204,7 +204,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether a look at the world may come to something else since then.
+    /// Returns `true` if another evaluation may have another result.
     fn take(&mut self, entry: &Entry) -> bool {
         self.last = (entry.seq, entry.at);
         if self.mode == Mode::FirstSeen
@@ -260,7 +260,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether the condition holds of the world as it is, on every cluster that it speaks of.
+    /// Returns `true` if the condition holds in the present world, on each of its clusters.
     fn world_holds(&self) -> Outcome {
         let mut outcome = Outcome::Failed(self.evidence(None, Vec::new()));
         for cluster in self.clusters() {
@@ -309,7 +309,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether so many of these objects are as they are counted.
+    /// Returns `true` if the expected number of these objects match.
     fn count_holds(&self, count: &Count, found: Vec<(&ObjectId, &Arc<Value>)>) -> Outcome {
         let bindings = &self.known.bindings;
         let all = found.len();
@@ -337,7 +337,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether the condition holds of what people can see: of one text, or of none.
+    /// Returns `true` if the condition holds for the visible texts: for one of them, or for none.
     fn notice_holds(&self, seen: &[(ObjectId, String)]) -> Outcome {
         let none = || self.evidence(None, Vec::new());
         let differs = |pattern: &Pattern, text: &str| {

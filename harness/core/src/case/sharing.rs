@@ -45,7 +45,7 @@ const OF_ALL: [&str; 4] = [
 ];
 
 impl Case {
-    /// Returns the reason for which it needs a control plane of its own, in words; `None` if it can share one.
+    /// Returns the reason for which it needs a separate control plane, in words; `None` if it can share one.
     pub fn alone(&self) -> Option<String> {
         if let Some(feature) = self.features.iter().find(|it| OF_ALL.contains(&it.as_str())) {
             return Some(format!("is about {feature}, which all evictions share"));

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Bindings, DifferenceKind, resolve};
 use crate::yaml::decode::parse_duration;
 
-/// How long after another moment a time must be; the bounds count, too.
+/// Bounds of the time between another moment and this one, inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct After {
     /// The other moment, in RFC 3339, with references.
@@ -44,7 +44,7 @@ pub(super) fn read(given: &serde_json::Map<String, Value>) -> Result<After, Stri
 }
 
 impl After {
-    /// Whether a text is a time in these bounds.
+    /// Returns `true` if a text is a time within these bounds.
     pub(super) fn holds(&self, seen: &str, bindings: &Bindings) -> bool {
         let Some(after) = self.after(seen, bindings) else {
             return false;

@@ -1,16 +1,16 @@
-//! Where an object is not as its pattern says, and by how much.
+//! Differences between an object and its pattern, and their number.
 
 use serde_json::Value;
 
 use super::{Bindings, DifferenceKind, Mismatch, Pattern, path::join, resolve, total};
 
-/// How many demands of a pattern these leave unmet.
+/// Returns the number of demands of a pattern that these differences leave unmet.
 pub fn weight(mismatches: &[Mismatch]) -> usize {
     mismatches.iter().map(|mismatch| mismatch.weight).sum()
 }
 
 impl Pattern {
-    /// How many things it demands: its leaves.
+    /// Returns the number of demands of a pattern: its leaves.
     fn demands(&self) -> usize {
         let all = |items: &[Self]| items.iter().map(Self::demands).sum::<usize>().max(1);
         match self {
@@ -114,7 +114,7 @@ impl Pattern {
         }
     }
 
-    /// Where a list has another total.
+    /// Returns the differences of a list that has another total.
     fn wrong_total(
         &self,
         of: &str,
@@ -133,7 +133,7 @@ impl Pattern {
         })
     }
 
-    /// What a matcher with an argument wants, if the value is not that.
+    /// Returns the expectation of a matcher with an argument, if the value does not meet it.
     fn not_as_wanted(&self, value: Option<&Value>, bindings: &Bindings, path: &str) -> Option<String> {
         let number = value.and_then(Value::as_f64);
         let wanted = match self {
@@ -236,8 +236,8 @@ impl Pattern {
         }
     }
 
-    /// Where the element differs that comes nearest. With one candidate the reader wants to know what is wrong with it;
-    /// with several, those that have nothing of what is wanted are others.
+    /// Returns the differences of the element that comes nearest. A single candidate is always the nearest; of several, those
+    /// that meet no demand are other elements.
     fn nearest(&self, items: &[Value], bindings: &Bindings, path: &str) -> Option<Vec<Mismatch>> {
         let each = items.iter().enumerate().map(|(i, item)| {
             let mut differs = Vec::new();
@@ -249,7 +249,7 @@ impl Pattern {
     }
 }
 
-/// Whether a value is the one that is meant, with references put in.
+/// Returns `true` if a value equals the expected one, with references resolved.
 fn is_value(meant: &Value, value: Option<&Value>, bindings: &Bindings) -> bool {
     match (meant, value) {
         (Value::Null, None) => true,

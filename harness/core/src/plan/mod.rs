@@ -19,15 +19,15 @@ use crate::{
 pub struct Plan {
     /// The case.
     pub case: CaseId,
-    /// What it shows.
+    /// Requirements that it shows.
     pub title: String,
-    /// How many members the fleet has.
+    /// Number of members of the fleet.
     pub members: usize,
-    /// What the controller is started with.
+    /// Set-up with which the controller is started.
     pub controller: ControllerSetup,
     /// The namespace that it speaks of.
     pub namespace: String,
-    /// What the periods of its case are multiplied by.
+    /// Factor by which the periods of its case are multiplied.
     pub time_factor: f64,
     /// The steps.
     pub steps: Vec<PlannedStep>,
@@ -46,7 +46,7 @@ pub struct Plan {
 pub struct PlannedStep {
     /// The line in the case file that it comes from.
     pub line: usize,
-    /// What is done.
+    /// The action.
     pub action: Action,
 }
 
@@ -83,7 +83,7 @@ impl Plan {
         }
     }
 
-    /// How long it lets time pass on its own, without waiting for the target.
+    /// Returns the time that it lets pass without waiting for the target.
     pub fn waits(&self) -> Duration {
         let wait = |step: &PlannedStep| match &step.action {
             Action::Elapse(time) | Action::Taint { lasts: Some(time), .. } => *time,
@@ -186,7 +186,7 @@ impl Plan {
 }
 
 impl Action {
-    /// Whether it changes something, so that the target has a reason to act.
+    /// Returns `true` if it changes an object, so that the target has a reason to act.
     pub fn acts(&self) -> bool {
         match self {
             Self::Apply { .. }

@@ -2,7 +2,7 @@
 //!
 //! Everything of a case that is a period shrinks by one factor: what policies and options say (tolerations, grace
 //! periods), how long the case lets time pass, and in which time something must happen. Both bounds of a toleration are
-//! still judged. What an implementation does at its own pace (polls, retries, defaults that nobody writes) cannot shrink,
+//! still judged. The pace of an implementation (polls, retries, defaults that are not written) cannot shrink,
 //! so a plan keeps its times where it writes no period or leaves a window of a taint policy out, what is expected of
 //! a period that the case does not write stays as it is, and no period becomes shorter than [`FLOOR`]. Nor does the time for
 //! which a case keeps an object from going.
@@ -23,10 +23,10 @@ use crate::{
 /// No period becomes shorter: implementations poll and try again every few seconds, and below that a bound says nothing.
 pub const FLOOR: Duration = Duration::from_secs(10);
 
-/// What must not happen before a period is over is watched until so long before: clocks of taints have whole seconds.
+/// Margin before the end of a period during which nothing may happen: times in taints have whole seconds.
 const MARGIN: Duration = Duration::from_millis(1500);
 
-/// How long before the end of a period cases stop to look whether it is kept.
+/// Time before the end of a period at which cases stop checking that it is kept.
 const BEFORE: Duration = Duration::from_secs(2);
 
 /// The members of policies and tasks that are periods, in whole seconds.
@@ -42,7 +42,7 @@ const SECONDS: [&str; 6] = [
 /// The windows of a taint that a taint policy adds; each has a default.
 const WINDOWS: [&str; 2] = ["addOnMatchSeconds", "removeOnMismatchSeconds"];
 
-/// What annotations begin with that tell the workload simulator how long something takes.
+/// Prefix of the annotations that set durations of the workload simulator.
 const SIMULATED: &str = "simulator.baton.dev/";
 
 impl Plan {
@@ -59,10 +59,10 @@ impl Plan {
             .chain(found.simulated.iter().copied())
             .chain(of_options.clone())
             .min();
-        // Programs take as long as ever to start again, and a period goes on meanwhile.
+        // Programs start again as slowly as ever, and a period continues in the meantime.
         let restarts =
             |step: &PlannedStep| matches!(step.action, Action::Inject(Fault::StartController) | Action::Start(_));
-        // A rate is no period: what happens at a rate takes as long as ever.
+        // A rate is not a period: evictions at a rate take as long as ever.
         let has_rate = setup.options.keys().any(|name| name.ends_with("-rate"));
         let relies_on_others = (named.is_none() && !found.for_ever) || has_rate || found.by_default;
         if wanted >= 1.0 || relies_on_others || self.steps.iter().any(restarts) {
@@ -79,7 +79,7 @@ impl Plan {
         parts / as_float(common)
     }
 
-    /// The times for which the plan keeps an object from going: an implementation must have had its turn meanwhile.
+    /// Times for which the plan keeps an object from being deleted: an implementation must have had its turn in that time.
     fn held(&self) -> impl Iterator<Item = Duration> {
         let mut holds = 0_usize;
         self.steps.iter().filter_map(move |step| match step.action {
@@ -154,9 +154,9 @@ struct Periods {
     seconds: BTreeSet<u64>,
     /// Told to the simulator.
     simulated: Vec<Duration>,
-    /// Whether something is tolerated for ever.
+    /// Returns `true` if a toleration has no time limit.
     for_ever: bool,
-    /// Whether a policy leaves out a window, so that its default holds.
+    /// Returns `true` if a policy leaves out a window, so that its default holds.
     by_default: bool,
 }
 
@@ -206,7 +206,7 @@ fn positive(number: &serde_json::Number) -> Option<u64> {
 
 struct Scale {
     factor: f64,
-    /// What the plan writes, in seconds, before it is scaled.
+    /// Periods that the plan writes, in seconds, before they are scaled.
     periods: BTreeSet<u64>,
 }
 
@@ -215,7 +215,7 @@ impl Scale {
         time.mul_f64(self.factor)
     }
 
-    /// How long something must hold, or time passes: what ends before a period does still ends well before it.
+    /// Scales a time for which a condition must hold, or that passes: a time that ends before a period must still do so.
     fn held(&self, time: Duration) -> Duration {
         let periods = self.periods.iter().map(|seconds| Duration::from_secs(*seconds));
         let next = periods.filter(|period| *period > time).min();
@@ -223,8 +223,8 @@ impl Scale {
         next.map_or(scaled, |next| scaled.min(self.time(next).saturating_sub(MARGIN)))
     }
 
-    /// How long something must be seen to hold. The period that ends soon after may be that of an option, which a plan does
-    /// not know.
+    /// Scales the time for which a condition must be seen to hold. The period that ends soon after may be that of an option,
+    /// which a plan does not know.
     fn seen_to_hold(&self, time: Duration) -> Duration {
         let next = self.time(time + BEFORE).saturating_sub(MARGIN);
         self.held(time).min(next)

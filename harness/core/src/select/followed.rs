@@ -1,4 +1,4 @@
-//! What a subject speaks of, along a timeline: entries about anything else cost next to nothing, however much there is.
+//! Objects of a subject, along a timeline: entries about other objects cost next to nothing, however many there are.
 
 use super::{is_subject, kinds};
 use crate::{
@@ -40,12 +40,12 @@ impl<'a> Followed<'a> {
         is_there || self.world.remove(&id)
     }
 
-    /// What is there of it.
+    /// Its objects that exist.
     pub fn world(&self) -> &World {
         &self.world
     }
 
-    /// Whether objects of a kind count for what is found.
+    /// Returns `true` if objects of a kind can belong to the subject.
     pub fn is_of_its_kinds(&self, kind: &str) -> bool {
         let by_label = match self.subject {
             Subject::BindingsOf(workloads) => workloads.kind == kind,

@@ -1,4 +1,4 @@
-//! Which objects of a world a case speaks of. [`Followed`] keeps account of them along a timeline.
+//! Finds the objects of a world that a case refers to. [`Followed`] keeps track of them along a timeline.
 
 mod followed;
 
@@ -36,7 +36,7 @@ pub fn member<'a>(role: &'a RoleName, bindings: &'a Bindings) -> Option<&'a str>
     bound.or_else(|| number_of_member(role.as_str()).map(|_| role.as_str()))
 }
 
-/// Where a subject is looked for: bindings, Works and Clusters are on the control plane wherever the step looks.
+/// Place where a subject is searched: bindings, Works and Clusters are on the control plane, whatever the step's place.
 pub fn place_of<'a>(subject: &Subject, place: &'a Place) -> &'a Place {
     match subject {
         Subject::Object(_) | Subject::EventOf(_) => place,
@@ -49,7 +49,7 @@ pub fn place_of<'a>(subject: &Subject, place: &'a Place) -> &'a Place {
     }
 }
 
-/// Whether an object is what a subject speaks of.
+/// Returns `true` if an object belongs to a subject.
 pub fn is_subject(subject: &Subject, id: &ObjectId, object: &Value, bindings: &Bindings) -> bool {
     match subject {
         Subject::Object(wanted) => is_object(wanted, id),
@@ -72,7 +72,7 @@ pub fn is_subject(subject: &Subject, id: &ObjectId, object: &Value, bindings: &B
         }
         Subject::Cluster(role) => id.kind == "Cluster" && member(role, bindings).is_some_and(|name| name == id.name),
         Subject::EventOf(about) => id.kind == "Event" && about.iter().any(|about| is_event_of(about, object)),
-        // It is no object, but what several of them say.
+        // Not an object, but the content of several.
         Subject::NoticeOf(_) | Subject::NewsOf(_) => false,
     }
 }
@@ -135,7 +135,7 @@ fn is_object(wanted: &ObjectRef, id: &ObjectId) -> bool {
     wanted.kind == id.kind && wanted.name == id.name && wanted.namespace.as_deref().unwrap_or_default() == id.namespace
 }
 
-/// Whether a reference (`spec.resource` of a binding) names a workload.
+/// Returns `true` if a reference (`spec.resource` of a binding) names a workload.
 pub fn refers_to(reference: Option<&Value>, workload: &ObjectRef) -> bool {
     let text = |member: &str| {
         reference
@@ -155,7 +155,7 @@ fn carries(manifest: &Value, workload: &ObjectRef) -> bool {
         && text("/metadata/namespace") == workload.namespace.as_deref().unwrap_or_default()
 }
 
-/// Whether an Event is about a workload or its binding.
+/// Returns `true` if an Event is about a workload or its binding.
 pub fn is_event_about(workload: &ObjectRef, event: &Value) -> bool {
     let of = event.get("involvedObject").or_else(|| event.get("regarding"));
     let namespace = of.and_then(|of| of.get("namespace")).and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! What people can see about a workload: warnings about it, and conditions of its binding.
+//! Visible notices about a workload: warnings about it, and conditions of its binding.
 
 use std::collections::BTreeSet;
 
@@ -20,15 +20,15 @@ const OF_EVERY_BINDING: [&str; 2] = ["Scheduled", "FullyApplied"];
 pub(super) struct Notices<'a> {
     workload: &'a ObjectRef,
     standpoint: Standpoint,
-    /// Whether only Events count, and all of them.
+    /// Set if only Events count, and all of them.
     events: bool,
-    /// Whether warnings count by now.
+    /// Set once warnings count.
     warnings: bool,
-    /// Whether conditions that are new count by now.
+    /// Set once new conditions count.
     conditions: bool,
     /// The conditions that were there before.
     known: BTreeSet<String>,
-    /// What can be seen, as texts, each with the object that says it.
+    /// Visible texts, each with its object.
     pub seen: Vec<(ObjectId, String)>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Notices<'a> {
     }
 }
 
-/// What a binding's conditions say, as texts without times.
+/// Returns the conditions of a binding, as texts without times.
 fn conditions(binding: &Value) -> BTreeSet<String> {
     let conditions = binding.pointer("/status/conditions").and_then(Value::as_array);
     let telling = |condition: &&Value| {

@@ -37,7 +37,7 @@ impl Passing {
         }
     }
 
-    /// Whether the task is gone again with this revision of the binding.
+    /// Returns `true` if this revision of the binding no longer has the task.
     pub fn is_gone(&mut self, change: Change, binding: &Value, bindings: &Bindings) -> bool {
         let tasks = binding.pointer("/spec/gracefulEvictionTasks").and_then(Value::as_array);
         let from = resolve(&self.from, bindings);

@@ -24,12 +24,12 @@ const DEEPEST: usize = 64;
 /// Makes the tree of one document.
 pub struct Builder<'a> {
     file: &'a Path,
-    /// Where the text begins in the file, in bytes: after the mark that some editors put there.
+    /// Offset in bytes at which the text begins in the file: after a byte order mark.
     offset: usize,
     anchors: BTreeMap<usize, (Node, Size)>,
     nodes: usize,
     bytes: usize,
-    /// What is wrong with the file but does not keep it from being read on.
+    /// Mistakes in the file that do not keep it from being read on.
     pub found: Vec<Diagnostic>,
 }
 
@@ -274,7 +274,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What to do about the mistakes that people make, where the parser's words do not say.
+/// Remedies for frequent mistakes, where the parser's message has none.
 fn advice(kind: &ErrorKind) -> &'static str {
     match kind {
         ErrorKind::TabNotAllowed
@@ -303,7 +303,7 @@ fn advice(kind: &ErrorKind) -> &'static str {
     }
 }
 
-/// What a file with too much in it can do about it.
+/// Remedy for a file with too many nodes.
 const TOO_MUCH: &str = "at most 100000 values and 4 MiB of text, with aliases expanded";
 
 fn size(node: &Node) -> Size {

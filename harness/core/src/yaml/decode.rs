@@ -34,7 +34,7 @@ impl Decoder {
         &self.file
     }
 
-    /// Whether nothing was found wrong.
+    /// Returns `true` if no mistake was found.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
@@ -57,7 +57,7 @@ impl Decoder {
         self.found.extend(found);
     }
 
-    /// What was probably meant by a name; not looked for any more when very much is wrong.
+    /// Returns the name that was probably meant; skipped when a file has very many mistakes.
     pub fn suggestion<'s>(&self, name: &str, possible: impl IntoIterator<Item = &'s str> + Clone) -> String {
         self.help(|| suggestion(name, possible))
     }
@@ -216,7 +216,7 @@ impl Decoder {
         }
     }
 
-    /// A text that is shown beside others: one line, without control characters.
+    /// Shortens a text that is shown within a message: one line, without control characters.
     pub fn line(&mut self, node: &Node, what: &str) -> Option<String> {
         let text = self.text(node, what)?;
         if text.chars().any(char::is_control) {

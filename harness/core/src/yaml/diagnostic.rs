@@ -1,4 +1,4 @@
-//! What is wrong with a file that a person wrote: what, where, and how to mend it.
+//! Mistakes in a file that a person wrote: message, place, and remedy.
 
 use std::{fmt, ops::Range, path::PathBuf};
 
@@ -13,9 +13,9 @@ pub struct Diagnostic {
     pub column: usize,
     /// The part of the file that is meant, in bytes.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What to write instead.
+    /// The remedy.
     pub help: Option<String>,
 }
 

@@ -8,7 +8,7 @@
 //! - [`shape`]: what a map may hold, said once for readers and for the schemas of editors;
 //! - `decode`: takes the tree apart and keeps everything that is wrong; [`Diagnostic`]: one such thing.
 //!
-//! What programs write, and manifests, are read and written by [`plain`].
+//! Manifests, and files that programs write, are read and written by [`plain`].
 
 mod build;
 pub mod decode;
@@ -32,24 +32,24 @@ pub const LARGEST_FILE: usize = 1 << 20;
 /// A node of the tree.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Where it stands, in bytes.
+    /// Offset in bytes.
     pub span: Range<usize>,
     /// Its line, from 1.
     pub line: usize,
     /// Its column in characters, from 1.
     pub column: usize,
-    /// What it is.
+    /// Its content.
     pub data: Data,
 }
 
-/// What a node is.
+/// Content of a node.
 #[derive(Debug, Clone)]
 pub enum Data {
     /// A scalar.
     Scalar {
         /// Its text, without quotes.
         text: String,
-        /// Whether it stands without quotes, so that `2` is a number and `null` is nothing.
+        /// Set if it has no quotes, so that `2` is a number and `null` is null.
         plain: bool,
     },
     /// A list.
@@ -59,7 +59,7 @@ pub enum Data {
 }
 
 impl Node {
-    /// What it is, for messages.
+    /// Returns its type, for messages.
     pub fn describe(&self) -> String {
         match (&self.data, self.value()) {
             (Data::List(_), _) => "a list".to_owned(),
@@ -94,7 +94,7 @@ impl Node {
         }
     }
 
-    /// How many nodes there are, this one included.
+    /// Returns the number of nodes, including this one.
     pub fn size(&self) -> usize {
         match &self.data {
             Data::Scalar { .. } => 1,
@@ -130,7 +130,7 @@ impl Node {
         }
     }
 
-    /// The items of a list; none if it is no list.
+    /// Returns the items of a list; none if it is not a list.
     pub fn items(&self) -> &[Self] {
         match &self.data {
             Data::List(items) => items,

@@ -3,7 +3,7 @@
 use serde::{Deserialize as _, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// Why a text is no YAML of the wanted type, or a value has no form in YAML.
+/// A text that is not YAML of the expected type, or a value without a form in YAML.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct YamlError(#[from] serde_yaml::Error);

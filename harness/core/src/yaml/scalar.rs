@@ -1,4 +1,4 @@
-//! What a text without quotes means, by the core schema of YAML 1.2: `yes` is a text, `0x1f` a number.
+//! Values of texts without quotes, by the core schema of YAML 1.2: `yes` is a text, `0x1f` a number.
 
 use serde_json::{Number, Value};
 

@@ -1,14 +1,14 @@
-//! What a map in a file may hold, said once: readers go by these tables, and [`schema`](crate::schema) makes the JSON Schemas
-//! for editors of them.
+//! Fields of the maps in a file. Readers use these tables, and [`schema`](crate::schema) generates the JSON Schemas for
+//! editors from them.
 
 /// A map with these fields and no others.
 #[derive(Debug)]
 pub struct Shape {
-    /// What it is, with its article: `a target`.
+    /// Its name with its article: `a target`.
     pub name: &'static str,
     /// Its fields, in the order in which people write them.
     pub fields: &'static [Field],
-    /// Whether some of them exclude each other.
+    /// Set if some of them exclude each other.
     pub choice: Choice,
 }
 
@@ -51,13 +51,13 @@ impl Shape {
 /// A map whose other fields depend on what one of them says.
 #[derive(Debug)]
 pub struct Tagged {
-    /// What it is, with its article: `a wait`.
+    /// Its name with its article: `a wait`.
     pub what: &'static str,
     /// The field that says so.
     pub key: &'static str,
-    /// What that field means.
+    /// Description of that field.
     pub about: &'static str,
-    /// What the field may say, each with the other fields.
+    /// Allowed values of the field, each with the other fields.
     pub shapes: &'static [(&'static str, &'static [Field])],
 }
 
@@ -76,11 +76,11 @@ impl Tagged {
 pub struct Field {
     /// Its name.
     pub name: &'static str,
-    /// Whether it must be there.
+    /// Set if it is required.
     pub needed: bool,
-    /// What it holds.
+    /// Type of its value.
     pub holds: Holds,
-    /// What it means, for whoever writes it.
+    /// Description, for authors.
     pub about: &'static str,
 }
 
@@ -106,7 +106,7 @@ impl Field {
     }
 }
 
-/// What a field holds.
+/// Type of a field's value.
 #[derive(Debug, Clone, Copy)]
 pub enum Holds {
     /// This text and no other.
@@ -133,7 +133,7 @@ pub enum Holds {
     Feature,
     /// An object of Kubernetes, with its apiVersion, kind and name.
     Object,
-    /// What an object is matched with: lists say how.
+    /// Pattern for an object: lists say how they match.
     Pattern,
     /// Whatever YAML can hold.
     Anything,
