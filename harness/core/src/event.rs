@@ -1,5 +1,4 @@
-//! What a run tells while it goes on, and what it came to. Every output, live or written, consumes these events and
-//! nothing else.
+//! Events of a run and its results. Every output, live or written, consumes these events and nothing else.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,45 +24,46 @@ use crate::{
     timeline::Timeline,
 };
 
-/// Something that a run tells.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The run begins.
     RunStarted(Box<RunStart>),
     /// A case begins.
     CaseStarted {
-        /// Which.
+        /// Name of the case.
         case: CaseId,
-        /// The seed that it is run with.
+        /// Seed of the run of the case.
         seed: u64,
-        /// Which try it is, from 1.
+        /// Number of the try, from 1.
         attempt: u32,
-        /// How many steps its plan has.
+        /// Number of steps in the plan.
         steps: usize,
     },
     /// A step of a case begins.
     StepStarted {
         /// The case.
         case: CaseId,
-        /// Its number in the plan, from 0.
+        /// Number of the step in the plan, from 0.
         step: usize,
-        /// What it does, in words.
+        /// Description of the step.
         text: String,
     },
-    /// A case has failed, and its clusters are kept to be looked at until somebody says that it goes on.
+    /// A case failed. Its clusters are kept for inspection until the user continues the run.
     Paused {
         /// The case.
         case: CaseId,
-        /// Where the kubeconfigs of its clusters are.
+        /// Kubeconfig of each cluster.
         kubeconfigs: BTreeMap<ClusterName, PathBuf>,
     },
-    /// A case did not conform beside others on one control plane. That counts for nothing: it is run again, alone.
+    /// A case did not conform while it shared a control plane with others. The result is discarded and the case runs
+    /// again alone.
     CaseAgain {
         /// The case.
         case: CaseId,
-        /// The seed that it is run with.
+        /// Seed of the run of the case.
         seed: u64,
-        /// What it came to, in a line.
+        /// Discarded result, in one line.
         reason: String,
     },
     /// A case is over.
@@ -72,39 +72,39 @@ pub enum Event {
     RunEnded(Summary),
 }
 
-/// What is run, on what, against whom.
+/// Input of a run: the cases, the backend and the target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunStart {
-    /// When it began.
+    /// Time when the run began.
     pub started: Timestamp,
-    /// How many runs of cases there are here: one a case and seed.
+    /// Number of runs of cases in this process: one for each case and seed.
     pub cases: usize,
-    /// What was chosen to be run; more than is run here if this is a shard.
+    /// Cases selected for the run; more than this process runs if it runs a shard.
     pub suite: Suite,
-    /// The backend that fleets are of.
+    /// Name of the backend that provides the clusters.
     pub backend: String,
     /// The implementation under test.
     pub target: Implementation,
-    /// The features that it declares.
+    /// The features that the implementation declares.
     pub features: BTreeSet<Feature>,
-    /// The documents that it claims.
+    /// The documents that the implementation claims.
     pub claims: DocumentClaims,
-    /// The deviations of it that are known.
+    /// The known deviations of the implementation.
     pub baseline: Baseline,
 }
 
-/// The cases that were chosen to be run, on this machine or on several.
+/// The selected cases, whether they run on one machine or on several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Suite {
-    /// How many there are.
+    /// Number of cases.
     pub cases: usize,
-    /// What they say. Results of suites with the same digest can be compared.
+    /// Digest of the content of the cases. Results of suites with the same digest can be compared.
     pub digest: Digest,
-    /// How many seeds each of them is run with.
+    /// Number of seeds for each case.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub seeds: u64,
-    /// The part that is run here; none if that is all of it.
+    /// The shard that this process runs; `None` if it runs all cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
     /// Number of cases in the whole suite that these were chosen from. Older reports do not have it.
@@ -127,18 +127,18 @@ fn is_one(seeds: &u64) -> bool {
     *seeds == 1
 }
 
-/// One of several parts of a suite, each run by a process of its own.
+/// One of several parts of a suite, each run by a separate process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Shard {
-    /// Which part, from 1.
+    /// Number of the part, from 1.
     pub number: usize,
-    /// How many parts there are.
+    /// Number of parts.
     pub of: usize,
 }
 
 impl Shard {
-    /// Returns true if there can be such a part: reports that were edited may name the part 0 of 0.
+    /// Returns `true` if the part exists. An edited report may name part 0 of 0.
     pub fn exists(self) -> bool {
         (1..=self.of).contains(&self.number)
     }
@@ -153,7 +153,7 @@ impl fmt::Display for Shard {
 impl FromStr for Shard {
     type Err = String;
 
-    /// Reads `2/4`: the second of four.
+    /// Parses `2/4`, the second of four parts.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parts = text.split_once('/');
         let shard = parts.and_then(|(number, of)| {
@@ -164,135 +164,135 @@ impl FromStr for Shard {
     }
 }
 
-/// What a case came to.
+/// The result of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseResult {
-    /// The case.
+    /// Name of the case.
     pub case: CaseId,
-    /// The folder below `cases/` that it lies in.
+    /// Folder of the case below `cases/`.
     pub area: String,
-    /// What it says.
+    /// Digest of the content of the case.
     pub digest: Digest,
-    /// The seed that it was run with.
+    /// Seed of the run of the case.
     pub seed: u64,
-    /// What it shows.
+    /// Title of the case.
     pub title: String,
-    /// What it is about.
+    /// Requirements that the case tests.
     pub requirements: Vec<RequirementId>,
-    /// How it came out.
+    /// Outcome of the case.
     pub outcome: CaseOutcome,
-    /// How long it took, on the wall.
+    /// Wall-clock duration.
     pub wall: Duration,
-    /// How long it took by the clusters' clock.
+    /// Duration by the clusters' clock.
     pub virtual_time: Duration,
-    /// What its first migration cost, if there was one.
+    /// Duration and writes of the first migration, if there was one.
     pub migration: Option<Migration>,
-    /// The versions of Kubernetes that its clusters say they have, where they tell.
+    /// Kubernetes version of each cluster that reports one.
     pub kubernetes: BTreeMap<ClusterName, String>,
-    /// What happened; none if it was not run.
+    /// Recorded timeline; `None` if the case did not run.
     pub timeline: Option<Arc<Timeline>>,
-    /// Where its timeline was written, if it was.
+    /// File and digest of the timeline, if it was written.
     pub evidence: Option<Evidence>,
-    /// Where what the target wrote was put, if it is a program and its timeline was written.
+    /// Log file of the target, if the target is a program and the timeline was written.
     pub log: Option<PathBuf>,
-    /// True if the target's baseline covers all that makes it deviate.
+    /// `true` if the target's baseline covers all deviations.
     pub known: bool,
-    /// The snapshots that were written because the run accepts them.
+    /// Snapshots that the run wrote because it accepts changes.
     pub accepted: Vec<PathBuf>,
-    /// Why earlier tries failed, in a line each; empty unless it was tried again. The result is that of the last try.
+    /// Reason why each earlier try failed, one line each; empty at the first try. The result is that of the last try.
     pub failed_tries: Vec<String>,
 }
 
 impl CaseResult {
-    /// Which try this is the result of, from 1.
+    /// Returns the number of the try that led to this result, from 1.
     pub fn attempt(&self) -> usize {
         self.failed_tries.len() + 1
     }
 }
 
-/// A timeline that was written, so that others can judge it again.
+/// A timeline file, from which others can judge the case again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
-    /// Its file.
+    /// Path of the file.
     pub file: PathBuf,
     /// The digest of the file.
     pub digest: Digest,
 }
 
-/// How a case came out.
+/// The outcome of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CaseOutcome {
-    /// Everything is as the case says.
+    /// Everything is as the case demands.
     Conforms(Verdict),
-    /// Something is not.
+    /// Something is not as the case demands.
     Deviates {
-        /// What the judge says.
+        /// Verdict of the judge.
         verdict: Verdict,
-        /// Snapshots that are not as their files.
+        /// Snapshots that differ from their files.
         snapshots: Vec<SnapshotDifference>,
-        /// The timeline around the first finding, a line an entry.
+        /// Timeline around the first finding, one line per entry.
         excerpt: Vec<String>,
-        /// What probably went wrong, if a step timed out and the timeline points to it.
+        /// Likely cause, if a step timed out and the timeline points to one.
         likely_cause: Option<String>,
     },
-    /// Nothing is to be objected to, but something that the case is about cannot be told: on these clusters two
-    /// events were too close to each other to know which came first, or an invariant had nothing to judge.
+    /// No finding, but the judge could not decide something that the case tests: on these clusters two events were too
+    /// close together to know which came first, or an invariant had nothing to judge.
     Inconclusive {
-        /// What the judge says.
+        /// Verdict of the judge.
         verdict: Verdict,
-        /// The timeline around the first thing that cannot be told, a line an entry.
+        /// Timeline around the first undecided check, one line per entry.
         excerpt: Vec<String>,
     },
-    /// The target or the clusters have not what the case needs; it was not run.
+    /// The target or the clusters lack something that the case needs; the case did not run.
     Unsupported {
-        /// What is missing, in words; at least one.
+        /// Missing features or capabilities; at least one.
         reasons: Vec<String>,
     },
-    /// Neither the case nor the target is to blame.
+    /// The case could not run, for a reason outside of the case and the target.
     Broken {
-        /// What went wrong, and what to do.
+        /// Error and remedy.
         reason: String,
     },
 }
 
-/// A snapshot that is not as its file.
+/// A snapshot that differs from its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotDifference {
-    /// The snapshot's name.
+    /// Name of the snapshot.
     pub name: String,
-    /// Its file.
+    /// Path of its file.
     pub file: PathBuf,
-    /// A unified diff from the file to what was seen; none if there is no file yet.
+    /// Unified diff from the file to the recorded snapshot; `None` if the file does not exist yet.
     pub diff: Option<String>,
 }
 
-/// The numbers of a run.
+/// Numbers of cases in a run, by outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Cases that conform.
     pub conforming: usize,
     /// Cases that conform, but break a SHOULD or an ADVICE.
     pub with_remarks: usize,
-    /// Cases that conform, and in which an invariant found a deviation that they are not about and no baseline covers.
+    /// Cases that conform, but in which an invariant found a deviation that they do not test and no baseline covers.
     pub showing_others: usize,
-    /// Cases that do not, though the target's baseline does not say so.
+    /// Cases that deviate in a way that the target's baseline does not cover.
     pub deviating: usize,
-    /// Cases of which something cannot be told.
+    /// Cases with a check that the judge could not decide.
     pub inconclusive: usize,
-    /// Cases that do not, as the target's baseline says.
+    /// Cases that deviate only as the target's baseline says.
     pub known: usize,
     /// Cases that need what the target or the clusters do not have.
     pub unsupported: usize,
     /// Cases that could not be run.
     pub broken: usize,
-    /// Cases that were not begun, because an earlier one failed.
+    /// Cases that did not start because an earlier one failed.
     pub not_begun: usize,
-    /// How long all of it took, on the wall.
+    /// Wall-clock duration of the run.
     pub wall: Duration,
 }
 
 impl CaseOutcome {
-    /// How a case came out of which the judge says this, and with snapshots that differ so.
+    /// Returns the outcome for a verdict and the snapshots that differ.
     pub fn judged(verdict: Verdict, snapshots: Vec<SnapshotDifference>, timeline: &Timeline) -> Self {
         let around = |finding: Option<&Finding>| {
             finding
@@ -319,7 +319,8 @@ impl CaseOutcome {
         }
     }
 
-    /// Returns true if a baseline covers all deviations that the judge found; not if a snapshot differs, or nothing deviates.
+    /// Returns `true` if a baseline covers all deviations that the judge found. Returns `false` if a snapshot differs
+    /// or nothing deviates.
     pub fn is_known(&self, case: &CaseId, baseline: &Baseline, asked: &Asked) -> bool {
         match self {
             Self::Conforms(verdict) => baseline.knows_all(case, verdict, asked),
@@ -330,7 +331,7 @@ impl CaseOutcome {
         }
     }
 
-    /// The judge's verdict, if the case was judged.
+    /// Returns the judge's verdict, if the case was judged.
     pub fn verdict(&self) -> Option<&Verdict> {
         match self {
             Self::Conforms(verdict) | Self::Deviates { verdict, .. } | Self::Inconclusive { verdict, .. } => {
@@ -340,7 +341,8 @@ impl CaseOutcome {
         }
     }
 
-    /// What the judge objects to; nothing if it did not come to that.
+    /// Returns the findings of the judge, or the undecided checks of an inconclusive case; empty if the case was not
+    /// judged.
     pub fn findings(&self) -> &[Finding] {
         match self {
             Self::Conforms(verdict) | Self::Deviates { verdict, .. } => &verdict.findings,
@@ -349,7 +351,7 @@ impl CaseOutcome {
         }
     }
 
-    /// Whether it failed: what is asked for is not there, or nobody could tell.
+    /// Returns `true` if the case failed: something deviates, or the judge could not decide.
     pub fn failed(&self) -> bool {
         match self {
             Self::Deviates { .. } | Self::Inconclusive { .. } | Self::Broken { .. } => true,
@@ -357,7 +359,7 @@ impl CaseOutcome {
         }
     }
 
-    /// What it came to, in one line.
+    /// Returns the outcome in one line.
     pub fn headline(&self) -> String {
         match self {
             Self::Conforms(_) => "conforms".to_owned(),
@@ -380,7 +382,7 @@ impl CaseOutcome {
 }
 
 impl Summary {
-    /// Counts a result.
+    /// Adds a result to the counts.
     pub fn count(&mut self, result: &CaseResult) {
         match &result.outcome {
             CaseOutcome::Conforms(verdict) => {

@@ -1,5 +1,5 @@
-//! The ConformanceReport: what an implementation was found to do, in a form that can be published, compared with
-//! others and verified.
+//! The ConformanceReport: the test results of an implementation, in a form that can be published, compared and
+//! verified.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::{
 /// The `kind` of reports.
 pub const KIND: &str = "ConformanceReport";
 
-/// What an implementation was found to do.
+/// The test results of an implementation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConformanceReport {
@@ -34,11 +34,11 @@ pub struct ConformanceReport {
     pub date: Timestamp,
     /// The version of Baton that ran the cases and judged.
     pub baton_version: String,
-    /// Who was tested.
+    /// Implementation under test.
     pub implementation: Implementation,
-    /// The cases that were chosen.
+    /// The selected cases.
     pub suite: Suite,
-    /// What it was tested on.
+    /// Backend that the cases ran on.
     pub backend: Backend,
     /// The features that the implementation declares.
     pub features: BTreeSet<Feature>,
@@ -48,20 +48,20 @@ pub struct ConformanceReport {
     /// The documents that requirements cite.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub documents: BTreeMap<DocumentId, DocumentReport>,
-    /// What the implementation can claim.
+    /// Conformance claims that the results support.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfileReport>,
-    /// The numbers.
+    /// Totals of the report.
     pub summary: Summary,
-    /// Defects: what cases found, each difference once. Deviations first, then remarks, then proposals.
+    /// Defects that cases found, each difference once: deviations first, then remarks, then proposals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defects: Vec<Defect>,
-    /// The deviations that the target file says are known.
+    /// The known deviations that the target file lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineEntry>,
     /// Every requirement of the catalogue, by id.
     pub requirements: Vec<RequirementReport>,
-    /// Every case that was asked, by name and seed.
+    /// Every selected case, by name and seed.
     pub cases: Vec<CaseReport>,
 }
 
@@ -77,26 +77,26 @@ pub struct DocumentReport {
     pub standing: Standing,
 }
 
-/// One difference between what a requirement demands and what cases saw, however many cases saw it.
+/// One difference between a requirement and the behavior that cases saw, however many cases saw it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Defect {
-    /// The requirements that it breaks; none if a step failed that proves nothing.
+    /// Requirements that the defect breaks; empty if a failed step proves nothing about a requirement.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub requirements: BTreeSet<RequirementId>,
     /// Consequence for the implementation.
     pub consequence: Consequence,
-    /// Path of the field that differs, without indices and names; none if no field does.
+    /// Path of the field that differs, without indices and names; `None` if the defect concerns no field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// How it differs.
+    /// Kind of difference.
     pub difference: DifferenceKind,
-    /// True if the baseline covers it.
+    /// `true` if the baseline covers the defect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
-    /// The finding of the case that shows it most clearly: the first of `cases`.
+    /// The finding of the case that shows the defect most clearly: the first of `cases`.
     pub finding: FindingReport,
-    /// The cases that show it, the clearest first.
+    /// Cases that show the defect, the clearest first.
     pub cases: Vec<CaseId>,
 }
 
@@ -104,64 +104,64 @@ pub struct Defect {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Backend {
-    /// What they are: `embedded`, …
+    /// Name of the backend, such as `embedded`.
     pub name: String,
-    /// The versions of Kubernetes that they say they have.
+    /// Kubernetes versions that the clusters report.
     pub kubernetes_versions: BTreeSet<String>,
 }
 
-/// The numbers of a report.
+/// Totals of a report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Summary {
-    /// Results of cases.
+    /// Numbers of cases, by outcome.
     pub cases: CaseNumbers,
-    /// Results of requirements.
+    /// Numbers of requirements, by result.
     pub requirements: RequirementNumbers,
-    /// Results of requirements of documents that the implementation does not claim.
+    /// Numbers of requirements from documents that the implementation does not claim.
     #[serde(default)]
     pub proposed: RequirementNumbers,
-    /// How long the run took, on the wall; the sum if it was several.
+    /// Wall-clock duration of the run in seconds; the sum if the report covers several runs.
     pub wall_secs: f64,
 }
 
-/// How many cases came out how.
+/// Numbers of cases, by outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseNumbers {
-    /// Everything was as they say.
+    /// Cases in which everything was as demanded.
     pub conforming: usize,
-    /// They conform, but break a SHOULD or an ADVICE.
+    /// Cases that conform, but break a SHOULD or an ADVICE.
     #[serde(default)]
     pub with_remarks: usize,
-    /// Something was not.
+    /// Cases with a deviation that the baseline does not cover.
     pub deviating: usize,
-    /// Something was not, as the baseline says.
+    /// Cases whose deviations are all in the baseline.
     #[serde(default)]
     pub known: usize,
-    /// Something of them cannot be told.
+    /// Cases with a check that the judge could not decide.
     #[serde(default)]
     pub inconclusive: usize,
-    /// They need what the implementation or the clusters have not.
+    /// Cases that need something that the implementation or the clusters lack.
     pub unsupported: usize,
-    /// They could not be run.
+    /// Cases that could not run.
     pub broken: usize,
 }
 
-/// What an implementation can claim of a set of features, as other conformance suites report it.
+/// Conformance claim of an implementation for a set of features, in the form of other conformance suites.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProfileReport {
-    /// Which set.
+    /// Name of the set of features.
     pub name: Profile,
-    /// Whether it can be claimed.
+    /// Result of the claim.
     pub result: ProfileResult,
     /// The features of the set that the implementation declares.
     pub supported: BTreeSet<Feature>,
-    /// Those that it does not.
+    /// The features of the set that the implementation does not declare.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unsupported: BTreeSet<Feature>,
-    /// How the requirements of the declared features came out that are a MUST.
+    /// Results of the MUST requirements of the declared features.
     pub musts: RequirementNumbers,
 }
 
@@ -169,14 +169,14 @@ pub struct ProfileReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Profile {
-    /// What every implementation has.
+    /// Features that every implementation has.
     Core,
-    /// Everything else.
+    /// All other features.
     Extended,
 }
 
 impl Profile {
-    /// Its name, as a heading.
+    /// Returns the name as a heading.
     pub fn words(self) -> &'static str {
         match self {
             Self::Core => "Core",
@@ -185,13 +185,13 @@ impl Profile {
     }
 }
 
-/// Whether a profile can be claimed.
+/// The result of a conformance claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProfileResult {
     /// Every MUST of the declared features was shown.
     Conforms,
-    /// Some were refuted, known or not.
+    /// Some were refuted, whether the baseline covers it or not.
     Deviates,
     /// None was refuted, but some were not shown.
     Partial,
@@ -200,7 +200,7 @@ pub enum ProfileResult {
 }
 
 impl ProfileResult {
-    /// It in words.
+    /// Returns the result in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Conforms => "conforms",
@@ -211,58 +211,58 @@ impl ProfileResult {
     }
 }
 
-/// How many requirements came out how.
+/// Numbers of requirements, by result.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RequirementNumbers {
-    /// Shown by a case, refuted by none.
+    /// Shown by a case and refuted by none.
     pub shown: usize,
     /// Refuted by a case.
     pub broken: usize,
-    /// Refuted by cases, all of it as the baseline says.
+    /// Refuted by cases, with all deviations in the baseline.
     #[serde(default)]
     pub known: usize,
     /// A SHOULD or an ADVICE that a case refutes.
     #[serde(default)]
     pub remarks: usize,
-    /// Neither, because a step failed on which it depends.
+    /// Neither shown nor refuted: a step failed that the check depends on.
     #[serde(default)]
     pub not_judged: usize,
-    /// Neither, because no case asked that was run.
+    /// Neither shown nor refuted: no case that ran tests it.
     pub not_shown: usize,
-    /// Of a feature that the implementation does not declare, or asked by unsupported cases alone.
+    /// The implementation does not declare the feature, or only unsupported cases test it.
     pub unsupported: usize,
 }
 
 impl RequirementNumbers {
-    /// How many there are.
+    /// Returns the number of requirements.
     pub fn all(&self) -> usize {
         self.shown + self.broken + self.known + self.remarks + self.not_judged + self.not_shown + self.unsupported
     }
 }
 
-/// What was found of a requirement.
+/// The result of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RequirementResult {
-    /// Some case shows it and none refutes it.
+    /// A case shows it and none refutes it.
     Shown,
-    /// Some case refutes it.
+    /// A case refutes it.
     Broken,
-    /// Some case refutes it, and the baseline says so.
+    /// A case refutes it, and the baseline covers the deviation.
     KnownDeviation,
-    /// Some case refutes it, and it is a SHOULD or an ADVICE.
+    /// A case refutes it, but it is only a SHOULD or an ADVICE.
     Remark,
-    /// No case shows it and none refutes it: in those that ask, an earlier step failed or a situation did not last.
+    /// No case shows or refutes it: in the cases that test it, an earlier step failed or a situation did not last.
     NotJudged,
-    /// No case shows it, and none refutes it.
+    /// No case shows or refutes it.
     NotShown,
-    /// The implementation does not declare its feature, or all cases that ask for it are unsupported.
+    /// The implementation does not declare its feature, or all cases that test it are unsupported.
     Unsupported,
 }
 
 impl RequirementResult {
-    /// All of them, in the order in which people want to see them.
+    /// All results, in the order of reports.
     pub const ALL: [Self; 7] = [
         Self::Broken,
         Self::KnownDeviation,
@@ -273,7 +273,7 @@ impl RequirementResult {
         Self::Unsupported,
     ];
 
-    /// It in words.
+    /// Returns the result in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Shown => "shown",
@@ -287,24 +287,24 @@ impl RequirementResult {
     }
 }
 
-/// A requirement and what was found of it.
+/// A requirement and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RequirementReport {
-    /// Its id.
+    /// Identifier of the requirement.
     pub id: RequirementId,
-    /// How binding it is.
+    /// Level of obligation.
     pub level: Level,
-    /// The capability that it belongs to.
+    /// Feature that the requirement belongs to.
     pub feature: Feature,
-    /// The statement.
+    /// Text of the requirement.
     pub text: String,
-    /// Its grounds.
+    /// Documents and issues that the requirement is based on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
-    /// Consequence for the implementation if it is broken.
+    /// Consequence for the implementation if the requirement is broken.
     pub consequence: Consequence,
-    /// What was found.
+    /// Result of the requirement.
     pub result: RequirementResult,
     /// The cases that show it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -312,70 +312,71 @@ pub struct RequirementReport {
     /// The cases that refute it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub broken_by: BTreeSet<CaseId>,
-    /// The cases that were to show it and came to nothing: an earlier step failed, or a situation did not last.
+    /// Cases that test it without a result: an earlier step failed, or a situation did not last.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub not_judged_by: BTreeSet<CaseId>,
 }
 
-/// A defect that the target file says is known.
+/// A known defect from the target file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BaselineEntry {
-    /// The requirement that it breaks; none for a step that fails.
+    /// Requirement that the defect breaks; `None` for a failing step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requirement: Option<RequirementId>,
-    /// The step that fails, as findings name it; none for a requirement.
+    /// Failing step, as findings name it; `None` for a requirement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// Path of the field that differs; none if no field does.
+    /// Path of the field that differs; `None` if the defect concerns no field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// How it differs.
+    /// Kind of difference.
     pub difference: DifferenceKind,
-    /// Reason, or the behavior that is seen instead.
+    /// Reason, or the behavior seen instead.
     pub reason: String,
-    /// Where it is discussed.
+    /// Link to a discussion of the defect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// The versions that have it; all if left out.
+    /// Affected versions; all if left out.
     #[serde(default, skip_serializing_if = "VersionRange::is_all")]
     pub versions: VersionRange,
-    /// The cases in which it is known; empty for all.
+    /// Affected cases; all if empty.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub cases: BTreeSet<CaseId>,
-    /// True if it shows in some runs only: then it is never stale.
+    /// `true` if the defect shows in some runs only; such an entry is never outdated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sometimes: bool,
-    /// The cases of the whole suite, run here or not, that can show it.
+    /// Cases of the whole suite, selected or not, that can show the defect.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub told_by: BTreeSet<CaseId>,
-    /// True if all of them that the target supports were judged, and none showed it: it should be removed then.
+    /// `true` if all of these cases that the target supports were judged and none showed the defect. Remove the entry
+    /// then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outdated: bool,
 }
 
-/// How a case came out.
+/// The outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CaseOutcome {
-    /// Everything was as it says.
+    /// Everything was as the case demands.
     Conforms,
-    /// It conforms, but breaks a SHOULD or an ADVICE.
+    /// The case conforms, but breaks a SHOULD or an ADVICE.
     Remarks,
-    /// Something was not.
+    /// Something was not as the case demands.
     Deviates,
-    /// Something was not, and the baseline says so of all of it.
+    /// Something was not as the case demands, and the baseline covers all of it.
     KnownDeviation,
-    /// Nothing was wrong, but on these clusters not everything can be told: the order of two events, for one.
+    /// No deviation, but the judge could not decide everything, such as the order of two events.
     Inconclusive,
-    /// It needs what the implementation or the clusters have not; it was not run.
+    /// The case needs something that the implementation or the clusters lack; it did not run.
     Unsupported,
-    /// It could not be run.
+    /// The case could not run.
     Broken,
 }
 
 impl CaseOutcome {
-    /// All of them, in the order in which people want to see them.
+    /// All outcomes, in the order of reports.
     pub const ALL: [Self; 7] = [
         Self::Broken,
         Self::Deviates,
@@ -386,7 +387,7 @@ impl CaseOutcome {
         Self::Unsupported,
     ];
 
-    /// Returns true if the case ran to an end, so that its findings count.
+    /// Returns `true` if the case ran to its end, so that its findings count.
     pub fn is_judged(self) -> bool {
         match self {
             Self::Conforms | Self::Remarks | Self::Deviates | Self::KnownDeviation => true,
@@ -394,7 +395,7 @@ impl CaseOutcome {
         }
     }
 
-    /// It in words.
+    /// Returns the outcome in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Conforms => "conforms",
@@ -408,69 +409,69 @@ impl CaseOutcome {
     }
 }
 
-/// A case and how it came out.
+/// A case and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseReport {
-    /// Its name.
+    /// Name of the case.
     pub name: CaseId,
-    /// The folder below `cases/` that it lies in.
+    /// Folder of the case below `cases/`.
     pub area: String,
-    /// What it shows, as a sentence.
+    /// Title of the case, a sentence.
     pub title: String,
-    /// What it says.
+    /// Digest of the content of the case.
     pub digest: Digest,
-    /// The seed that it was run with.
+    /// Seed of the run of the case.
     pub seed: u64,
-    /// How it came out, at the last try.
+    /// Outcome of the last try.
     pub result: CaseOutcome,
-    /// Why earlier tries failed; empty unless it was tried again.
+    /// Reasons why earlier tries failed; empty at the first try.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_tries: Vec<String>,
-    /// What it is about.
+    /// Requirements that the case tests.
     pub requirements: BTreeSet<RequirementId>,
-    /// What it showed.
+    /// Requirements that the case showed.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub shown: BTreeSet<RequirementId>,
-    /// What it refuted.
+    /// Requirements that the case refuted.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub broken: BTreeSet<RequirementId>,
-    /// What it was to show and neither showed nor refuted, each with the reason.
+    /// Requirements that the case tests but neither showed nor refuted, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub not_judged: BTreeMap<RequirementId, String>,
-    /// True if the baseline covers all that makes it deviate.
+    /// `true` if the baseline covers all deviations.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
-    /// Everything that was not as it says and breaks a MUST; if it is inconclusive, what cannot be decided.
+    /// Findings that break a MUST; if the case is inconclusive, the undecided checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingReport>,
-    /// Deviations that invariants found and that the case is not about.
+    /// Deviations that invariants found and that the case does not test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<FindingReport>,
-    /// Everything that breaks a SHOULD or an ADVICE.
+    /// Findings that break a SHOULD or an ADVICE.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<FindingReport>,
-    /// Everything that breaks a proposal that the implementation does not claim.
+    /// Findings that break a proposal that the implementation does not claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposed: Vec<FindingReport>,
-    /// What is no fault, but worth knowing.
+    /// Warnings, which do not count as deviations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<FindingReport>,
-    /// Names of snapshots that are not as their files.
+    /// Names of the snapshots that differ from their files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<String>,
-    /// Why it is unsupported, or could not be run.
+    /// Reasons why the case is unsupported or could not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// Its timeline, if that was kept.
+    /// Timeline of the case, if it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<EvidenceReport>,
-    /// How long it took.
+    /// Durations of the case.
     pub timing: Timing,
 }
 
 impl CaseReport {
-    /// How it came out, with the try if it was not the first.
+    /// Returns the outcome in words, with the number of the try unless it was the first.
     pub fn words(&self) -> String {
         match self.failed_tries.len() {
             0 => self.result.words().to_owned(),
@@ -479,36 +480,36 @@ impl CaseReport {
     }
 }
 
-/// One thing that was not as it should be.
+/// A difference between the expected and the seen behavior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FindingReport {
-    /// The requirements that it refutes.
+    /// Requirements that the finding refutes.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub requirements: BTreeSet<RequirementId>,
-    /// What was looked at, as a phrase.
+    /// Subject of the check, as a phrase.
     pub title: String,
-    /// What should have been.
+    /// Expected behavior.
     pub expected: String,
-    /// What was.
+    /// Seen behavior.
     pub seen: String,
-    /// The places where the object is not as expected.
+    /// Places where the object differs from the expected one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<String>,
-    /// Path of the field that differs, without indices and names; none if no field does.
+    /// Path of the field that differs, without indices and names; `None` if the finding concerns no field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// How it differs.
+    /// Kind of difference.
     pub difference: DifferenceKind,
-    /// The object that it was seen on.
+    /// Object that the finding is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
-    /// The step of the plan that it belongs to, from 1; none for invariants.
+    /// Step of the plan that the finding belongs to, from 1; `None` for invariants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
-    /// When it was seen, in seconds since the timeline began.
+    /// Time of the finding, in seconds since the timeline began.
     pub at_secs: f64,
-    /// The entry of the timeline where it was seen.
+    /// Entry of the timeline that shows it.
     pub entry: u64,
 }
 
@@ -516,52 +517,52 @@ pub struct FindingReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EvidenceReport {
-    /// The name of its file, in the folder of timelines.
+    /// File name, in the folder of timelines.
     pub timeline: String,
-    /// The digest of that file.
+    /// Digest of the file.
     pub digest: Digest,
 }
 
-/// How long a case took.
+/// Durations of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Timing {
-    /// On the wall.
+    /// Wall-clock duration, in seconds.
     pub wall_secs: f64,
-    /// By the clusters' clock.
+    /// Duration by the clusters' clock, in seconds.
     pub clusters_secs: f64,
-    /// From the first taint that led to an eviction to the new copy, by the clusters' clock.
+    /// Duration from the first taint that led to an eviction to the new copy, by the clusters' clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migration_secs: Option<f64>,
-    /// How many API writes the implementation made in that time, where clusters tell who wrote.
+    /// Number of API writes by the implementation in that time, if the clusters report the writer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migration_writes: Option<usize>,
 }
 
-/// Why a text is no report.
+/// An error in reading or writing a report.
 #[derive(Debug, Error)]
 pub enum ReportError {
-    /// It is no YAML, or not of the format.
+    /// The text is not YAML, or not in the format of reports.
     #[error("this is no ConformanceReport")]
     Format(#[source] YamlError),
-    /// It is of another kind or version.
+    /// The text describes another kind or version.
     #[error("this is {kind} of {api_version}; {KIND} of {API_VERSION} is expected")]
     Kind {
-        /// The `kind`, or a word for its absence.
+        /// The `kind`, or a placeholder if it is missing.
         kind: String,
-        /// The `apiVersion`, or a word for its absence.
+        /// The `apiVersion`, or a placeholder if it is missing.
         api_version: String,
     },
-    /// It cannot be written as YAML.
+    /// The report cannot be written as YAML.
     #[error("the report cannot be written as YAML")]
     Write(#[source] YamlError),
-    /// It cannot be written as XML.
+    /// The report cannot be written as JUnit XML.
     #[error("the report cannot be written as JUnit XML")]
     Junit(#[source] quick_junit::SerializeError),
 }
 
 impl ConformanceReport {
-    /// Reads YAML.
+    /// Parses a report from YAML.
     pub fn parse(text: &str) -> Result<Self, ReportError> {
         let value: Value = plain::read(text).map_err(ReportError::Format)?;
         let member = |name: &str| {
@@ -575,7 +576,7 @@ impl ConformanceReport {
         plain::read(text).map_err(ReportError::Format)
     }
 
-    /// Address of a source of one of its requirements.
+    /// Returns the address of a source of one of its requirements.
     pub fn link(&self, source: &Source) -> Option<String> {
         match source {
             Source::Passage(passage) => {
@@ -591,7 +592,7 @@ impl ConformanceReport {
         }
     }
 
-    /// Writes YAML.
+    /// Returns the report as YAML.
     pub fn to_yaml(&self) -> Result<String, ReportError> {
         plain::write(self).map_err(ReportError::Write)
     }
