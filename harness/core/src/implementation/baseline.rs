@@ -1,4 +1,4 @@
-//! The baseline: defects of an implementation that are known, so that a run reports the others.
+//! The baseline: known defects of an implementation, so that a run reports only the others.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -11,7 +11,7 @@ use crate::{
     names::{CaseId, RequirementId},
 };
 
-/// All known defects of a target.
+/// The known defects of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Baseline {
     /// The target file that lists them.
@@ -22,24 +22,25 @@ pub struct Baseline {
     pub entries: Vec<KnownDefect>,
 }
 
-/// A defect that a target is known to have.
+/// A known defect of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownDefect {
     /// The requirement that it breaks, or the step that fails.
     pub of: Subject,
-    /// Path of the field that differs; none if no field does.
+    /// Path of the field that differs; `None` if the defect concerns no field.
     pub field: Option<String>,
-    /// How it differs.
+    /// Kind of difference.
     pub difference: DifferenceKind,
-    /// Reason, or the behavior that is seen instead.
+    /// Reason, or the behavior seen instead.
     pub reason: String,
-    /// Where it is discussed.
+    /// Link to a discussion of the defect.
     pub link: Option<String>,
-    /// The versions that have it.
+    /// Affected versions.
     pub versions: VersionRange,
-    /// The cases in which it is known; empty for all.
+    /// Affected cases; all if empty.
     pub cases: BTreeSet<CaseId>,
-    /// Whether it shows in some runs only, such as a race: then a run without it proves nothing, and the entry stays.
+    /// `true` if the defect shows in some runs only, such as a race. A run without it then proves nothing, and the
+    /// entry stays.
     pub sometimes: bool,
     /// Line in the target file, from 1.
     pub line: usize,
@@ -55,12 +56,12 @@ pub enum Subject {
 }
 
 impl KnownDefect {
-    /// Returns true if the entry holds for a case of this version of the implementation.
+    /// Returns `true` if the entry applies to a case for this version of the implementation.
     pub fn applies(&self, case: &CaseId, version: Option<&Version>) -> bool {
         self.versions.contains(version) && (self.cases.is_empty() || self.cases.contains(case))
     }
 
-    /// The requirement that the entry is about, if it is about one.
+    /// Returns the requirement that the entry is about; `None` for a step.
     pub fn requirement(&self) -> Option<&RequirementId> {
         match &self.of {
             Subject::Requirement(id) => Some(id),
@@ -68,14 +69,14 @@ impl KnownDefect {
         }
     }
 
-    /// Returns true if a difference is the one of the entry.
+    /// Returns `true` if the entry describes this difference.
     pub fn is(&self, of: &Subject, field: Option<&str>, difference: DifferenceKind) -> bool {
         self.of == *of && self.field.as_deref() == field && self.difference == difference
     }
 }
 
 impl Baseline {
-    /// The entries that hold for the version of the implementation.
+    /// Returns the entries that apply to the version of the implementation.
     pub fn holding(&self) -> impl Iterator<Item = &KnownDefect> {
         let version = self.version.as_ref();
         self.entries
@@ -83,14 +84,14 @@ impl Baseline {
             .filter(move |entry| entry.versions.contains(version))
     }
 
-    /// Returns true if an entry names this defect in this case.
+    /// Returns `true` if an entry describes this defect in this case.
     pub fn knows(&self, case: &CaseId, of: &Subject, field: Option<&str>, difference: DifferenceKind) -> bool {
         let version = self.version.as_ref();
         let is = |entry: &KnownDefect| entry.applies(case, version) && entry.is(of, field, difference);
         self.entries.iter().any(is)
     }
 
-    /// Returns true if entries name all that makes a finding as grave as it is.
+    /// Returns `true` if the entries cover every requirement that gives the finding its consequence.
     pub fn covers(&self, case: &CaseId, finding: &Finding, asked: &Asked) -> bool {
         let knows = |of: Subject| self.knows(case, &of, finding.field.as_deref(), finding.kind);
         let gravest = asked.gravest(&finding.requirements).unwrap_or(Consequence::Deviation);
@@ -105,7 +106,7 @@ impl Baseline {
         grave.all(|id| knows(Subject::Requirement(id.clone())))
     }
 
-    /// Returns true if something deviates, and entries name all of it.
+    /// Returns `true` if something deviates and the entries cover all of it.
     pub fn knows_all(&self, case: &CaseId, verdict: &Verdict, asked: &Asked) -> bool {
         let mut deviations = verdict.findings.iter().chain(&verdict.elsewhere).peekable();
         deviations.peek().is_some() && deviations.all(|finding| self.covers(case, finding, asked))

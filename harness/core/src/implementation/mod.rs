@@ -1,13 +1,13 @@
-//! Targets: what people write of the implementation under test, checked.
+//! Targets: checked descriptions of the implementation under test.
 //!
-//! - [`TargetSpec`]: a file such as those below `fixtures/targets/`; [`read`](mod@read): reads one; [`shapes`]: what it may
-//!   hold;
-//! - `overlay`: what differs from one version of the implementation to another, laid over the rest before it is read;
-//! - [`programs`]: what a target consists of that is started for every case;
+//! - [`TargetSpec`]: a target file such as those below `fixtures/targets/`; [`read`](mod@read): its reader; [`shapes`]:
+//!   its fields;
+//! - `overlay`: differences between versions of the implementation, merged into the file before it is read;
+//! - [`programs`]: the programs of a target that is started for every case;
 //! - [`template`]: arguments of a command with places to fill in;
-//! - [`setup`]: what a case asks of a target, and whether the target can be had that way;
-//! - [`switch`]: what switches features on;
-//! - [`baseline`]: the defects that are known; [`versions`]: the versions of the implementation that have them.
+//! - [`setup`]: the gates and options of a target for a case, or the reasons why the target cannot run with them;
+//! - [`switch`]: gates and options that enable features;
+//! - [`baseline`]: known defects; [`versions`]: the versions of the implementation that have them.
 
 pub mod baseline;
 mod overlay;
@@ -39,25 +39,25 @@ use self::{baseline::Baseline, setup::Settable, switch::Switch, template::Templa
 
 pub use programs::{ControlPlane, Exec};
 
-/// Who an implementation is, as a report says it.
+/// Name and origin of an implementation, as reports show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Implementation {
-    /// Its name.
+    /// Name of the implementation.
     pub name: String,
-    /// Its version, if it tells.
+    /// Version, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Where it is to be found.
+    /// Address of its web site or repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Who answers questions about it.
+    /// Contacts for questions about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contact: Vec<String>,
 }
 
 impl Implementation {
-    /// One of which only the name is known.
+    /// Returns an implementation of which only the name is known.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -68,77 +68,77 @@ impl Implementation {
     }
 }
 
-/// A target, checked.
+/// A checked target file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TargetSpec {
     /// `metadata.name`.
     pub name: String,
-    /// The file it was read from; its folder is where relative commands begin.
+    /// Path of the file. Relative commands begin in its folder.
     pub file: PathBuf,
-    /// `spec.implementation`: what is under test.
+    /// `spec.implementation`: the implementation under test.
     pub implementation: Implementation,
-    /// `spec.features`: what it declares. A case that needs another one is unsupported.
+    /// `spec.features`: features that the implementation declares. A case that needs another one is unsupported.
     pub features: BTreeSet<Feature>,
-    /// `spec.documents`: the specification documents that it claims.
+    /// `spec.documents`: the specification documents that the implementation claims.
     pub documents: DocumentClaims,
-    /// `spec.controller`: the gates and options that it runs with where a case does not ask for others.
+    /// `spec.controller`: default gates and options, for cases that do not ask for others.
     pub controller: ControllerSetup,
-    /// `spec.settable`: the gates and options that it can be started with anew for a case.
+    /// `spec.settable`: the gates and options that a restart for a case can change.
     pub settable: Settable,
-    /// `spec.switches`: what switches its features on.
+    /// `spec.switches`: gates and options that enable features.
     pub switches: Vec<Switch>,
-    /// `spec.timeouts`: how much longer, or how long, its phases may take.
+    /// `spec.timeouts`: a factor for all timeouts, and timeouts for single phases.
     pub timeouts: TargetTimeouts,
-    /// `spec.controlPlane`: what the control plane is given before it starts.
+    /// `spec.controlPlane`: objects that the control plane needs before the programs start.
     pub control_plane: ControlPlane,
-    /// `spec.commands`: its commands, by the names that cases use.
+    /// `spec.commands`: commands of the target, by the names that cases use.
     pub commands: BTreeMap<String, Exec>,
-    /// `spec.metrics`: where its metrics are.
+    /// `spec.metrics`: address and names of the metrics.
     pub metrics: Option<MetricsSource>,
-    /// `spec.run`: how it comes to run.
+    /// `spec.run`: the way the target is started.
     pub run: Launch,
-    /// `spec.baseline`: the deviations that are known.
+    /// `spec.baseline`: the known deviations.
     pub baseline: Baseline,
-    /// Mistakes in the file that do not keep the target from being tested, such as a renamed case in the baseline.
+    /// Mistakes in the file that do not prevent a run, such as a renamed case in the baseline.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// How long a target may take.
+/// Timeouts of a target.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TargetTimeouts {
-    /// What all times are multiplied by, those below included.
+    /// Factor for all timeouts, including those below.
     pub factor: Option<f64>,
-    /// Phases with a time of their own.
+    /// Timeouts for single phases.
     pub phases: BTreeMap<Phase, Duration>,
-    /// Until it says that all members are ready, before the first step.
+    /// Time until the target reports that all members are ready, before the first step.
     pub ready: Option<Duration>,
-    /// What a case's own bounds (`within`) are extended by where time really passes.
+    /// Extension of a case's bounds (`within`) on clusters with real time.
     pub slack: Option<Duration>,
 }
 
 impl TargetTimeouts {
-    /// The longest time that is named, if any is.
+    /// Returns the longest timeout, if any is given.
     pub fn longest(&self) -> Option<Duration> {
         self.phases.values().copied().chain(self.ready).max()
     }
 }
 
-/// Where the metrics of a target are, in the text format of Prometheus.
+/// Metrics of a target, in the text format of Prometheus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetricsSource {
-    /// The URL that answers with them.
+    /// URL of the metrics.
     pub url: Template,
-    /// What it calls them.
+    /// Names of the metrics in the implementation.
     pub names: Names,
 }
 
-/// How a target comes to run.
+/// The way a target is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Launch {
     /// `reference: {}`: the reference controller, built in.
     Reference,
-    /// `installed: {}`: it runs already, against the control plane of the backend.
+    /// `installed: {}`: a target that already runs against the control plane of the backend.
     Installed,
-    /// `exec: …`: programs, started for every case in this order.
+    /// `exec: …`: programs that are started for every case, in this order.
     Exec(Vec<Exec>),
 }

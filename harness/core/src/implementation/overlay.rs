@@ -1,8 +1,8 @@
-//! `spec.versions` of a target file: what differs from one version of the implementation to another.
+//! `spec.versions` of a target file: differences between versions of the implementation.
 //!
 //! Each entry has a range of versions and a partial `spec`. The entries whose range contains the version of the
-//! implementation are laid over the `spec` of the file before it is read: maps are merged, lists are appended to, other values
-//! are replaced. Items of a list that are maps with the same `name` are merged.
+//! implementation are merged into the `spec` of the file before it is read: maps are merged, lists are appended to,
+//! other values are replaced. Items of a list that are maps with the same `name` are merged.
 
 use semver::Version;
 
@@ -12,8 +12,8 @@ use crate::yaml::{
     decode::{Decoder, Fields},
 };
 
-/// Lays the entries of `spec.versions` that hold over the rest of `spec`. Returns the version of the implementation, if it is a
-/// semantic version.
+/// Merges the entries of `spec.versions` that apply into the rest of `spec`. Returns the version of the implementation,
+/// if it is a semantic version.
 pub(super) fn apply(
     spec: &mut Node,
     variable: &dyn Fn(&str) -> Option<String>,
@@ -107,7 +107,7 @@ fn take(node: &mut Node, name: &str) -> Option<Node> {
     Some(members.remove(index).1)
 }
 
-/// Lays a node over another one.
+/// Merges a node into another one.
 fn lay(base: &mut Node, patch: &Node) {
     match (&mut base.data, &patch.data) {
         (Data::Map(members), Data::Map(patches)) => {

@@ -1,4 +1,4 @@
-//! What a target that is started for every case consists of: its programs, and what the control plane needs for them.
+//! The programs of a target that is started for every case, and the objects that the control plane needs for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,41 +7,42 @@ use super::template::Template;
 /// A program of the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exec {
-    /// What it is called in errors and logs; the file name of its command if the target file does not say.
+    /// Name in errors and logs; the file name of the command if the target file gives none.
     pub name: String,
-    /// The program: a name to look for, or a path; a relative one begins in the folder of the target file. Its places
-    /// are variables of the environment.
+    /// Program: a name to look up, or a path, relative to the folder of the target file. Its places are variables of
+    /// the environment.
     pub command: Template,
-    /// Its arguments.
+    /// Arguments of the program.
     pub args: Vec<Template>,
-    /// Its environment, beside what it inherits.
+    /// Variables of the environment, in addition to the inherited ones.
     pub env: BTreeMap<String, Template>,
-    /// The argument that sets feature gates; left out of the command if none is to be set.
+    /// Argument that sets feature gates; left out of the command if there are none to set.
     pub feature_gates: Option<Template>,
-    /// The argument that sets an option, once for each.
+    /// Argument that sets an option, once for each option.
     pub option: Option<Template>,
-    /// The URL that answers once it is ready; the next program is started then.
+    /// URL that answers once the program is ready; the next program is started then.
     pub ready: Option<Template>,
-    /// What it is a part of.
+    /// Part that the program belongs to.
     pub part: Part,
-    /// How to get the program, for whoever has not got it.
+    /// Instructions for getting the program, for users who do not have it.
     pub install: Option<String>,
 }
 
-/// What a program is a part of.
+/// A part that programs belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Part {
     /// The controller under test: cases stop and start it.
     #[default]
     Controller,
-    /// The API of the implementation, such as a webhook: goes on while the controller is stopped.
+    /// The API of the implementation, such as a webhook: keeps running while the controller is stopped.
     Api,
-    /// What the implementation needs and is not under test, such as etcd: the environment is broken if it ends.
+    /// A program that the implementation needs and that is not under test, such as etcd. If it ends, the environment is
+    /// broken.
     Environment,
 }
 
 impl Part {
-    /// All of them, by name.
+    /// All parts, by name.
     pub const ALL: [(&'static str, Self); 3] = [
         ("controller", Self::Controller),
         ("api", Self::Api),
@@ -49,10 +50,10 @@ impl Part {
     ];
 }
 
-/// What the control plane is given before the programs start.
+/// Objects that the control plane needs before the programs start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ControlPlane {
-    /// The folder or file with the definitions of the implementation; if there is none, it gets Baton's own.
+    /// Folder or file with the definitions of the implementation; Baton's definitions if left out.
     pub definitions: Option<Template>,
     /// Namespaces that the programs need.
     pub namespaces: BTreeSet<String>,
@@ -63,26 +64,26 @@ pub struct ControlPlane {
 /// A file with webhook configurations, as the implementation's users apply it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhooks {
-    /// The file.
+    /// Path of the file.
     pub file: Template,
-    /// The address that takes the place of the one in the file; paths stay.
+    /// Address that replaces the one in the file; paths stay.
     pub url: Template,
 }
 
-/// The names of the ports in some templates: `{{port.NAME}}`.
+/// Returns the names of the ports in some templates: `{{port.NAME}}`.
 pub fn ports<'a>(templates: impl IntoIterator<Item = &'a Template>) -> BTreeSet<&'a str> {
     let places = templates.into_iter().flat_map(Template::places);
     places.filter_map(|place| place.strip_prefix(PORT)).collect()
 }
 
-/// What the name of a place for a free port on loopback begins with.
+/// Prefix of a place for a free port on loopback.
 pub const PORT: &str = "port.";
 
-/// What the name of a place for a variable of the environment begins with.
+/// Prefix of a place for a variable of the environment.
 pub const VARIABLE: &str = "env.";
 
 impl Exec {
-    /// All of its texts that have places.
+    /// Returns all texts with places.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
         let env = self.env.values();
         std::iter::once(&self.command)
@@ -93,7 +94,7 @@ impl Exec {
 }
 
 impl ControlPlane {
-    /// All of its texts that have places.
+    /// Returns all texts with places.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
         let webhooks = self.webhooks.iter().flat_map(|it| [&it.file, &it.url]);
         self.definitions.iter().chain(webhooks)

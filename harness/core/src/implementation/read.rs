@@ -1,4 +1,4 @@
-//! From the text of a target file to a checked target. `run`: how it comes to run.
+//! Reads a target file into a checked target. `run`: the way the target is started.
 
 mod run;
 
@@ -36,20 +36,20 @@ use crate::{
     },
 };
 
-/// What checking a target needs from outside.
+/// Inputs for checking a target.
 pub struct ReadContext<'a> {
-    /// The requirements and features that there are.
+    /// The known requirements and features.
     pub catalogue: &'a Catalogue,
-    /// The cases that there are.
+    /// The names of the known cases.
     pub cases: &'a BTreeSet<CaseId>,
-    /// The value of a variable of the environment.
+    /// Returns the value of a variable of the environment.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// Reads a target file.
 ///
 /// # Errors
-/// Everything that is wrong with the file, in its order.
+/// All mistakes in the file, in their order.
 pub fn read(file: &Path, bytes: &[u8], context: &ReadContext<'_>) -> Result<TargetSpec, Vec<Diagnostic>> {
     let (mut root, found) = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
     let mut decoder = Decoder::new(file);
@@ -80,7 +80,7 @@ struct Reader<'a> {
     decoder: Decoder,
     /// Version of the implementation, if it is a semantic version.
     version: Option<Version>,
-    /// Mistakes that do not keep the target from being tested.
+    /// Mistakes that do not prevent a run.
     warnings: Vec<Diagnostic>,
 }
 
@@ -218,7 +218,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A feature that the target declares.
+    /// Reads a feature that the target declares.
     fn declared(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<Feature> {
         let text = self.decoder.text(node, "a feature")?;
         let feature = Feature::new(&text);
@@ -344,7 +344,7 @@ impl Reader<'_> {
     fn known_defect(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<KnownDefect> {
         let fields = self.decoder.shape(node, &shapes::KNOWN_DEFECT)?;
         let cases = match fields.get("cases") {
-            // An entry whose cases are all gone must not hold for every case.
+            // An entry whose cases were all removed must not apply to every case.
             Some(node) => self.cases(node)?,
             None => BTreeSet::new(),
         };
@@ -402,7 +402,7 @@ impl Reader<'_> {
         Some(id)
     }
 
-    /// The cases that an entry names; none if it names some, and the suite has none of them any more.
+    /// Reads the cases of an entry; `None` if the entry lists cases and the suite has none of them.
     fn cases(&mut self, node: &Node) -> Option<BTreeSet<CaseId>> {
         let mut cases = BTreeSet::new();
         let named = self.decoder.texts(node, "a case");

@@ -1,20 +1,20 @@
-//! What a case asks of a target, and whether the target can be had that way.
+//! The gates and options that a target runs with for a case.
 
 use std::collections::BTreeSet;
 
 use super::TargetSpec;
 use crate::case::model::ControllerSetup;
 
-/// Gates that the specification knows; each is off by default (GAT-01, GAT-02).
+/// Gates of the specification that are off by default (GAT-01, GAT-02).
 pub const OFF_BY_DEFAULT: [&str; 2] = ["Failover", INJECTION];
 
-/// Gates that the specification knows, with the one that is deprecated (GAT-04).
+/// Gates of the specification, including the deprecated one (GAT-04).
 pub const KNOWN_GATES: [&str; 3] = ["Failover", INJECTION, "GracefulEviction"];
 
-/// The gate without which no state is injected.
+/// The gate that enables the injection of preserved state.
 const INJECTION: &str = "StatefulFailoverInjection";
 
-/// What a target can be started with anew for a case.
+/// The gates and options that a restart of a target can change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settable {
     /// Feature gates, by name.
@@ -24,13 +24,14 @@ pub struct Settable {
 }
 
 impl TargetSpec {
-    /// The gates and options that the target is to run with for a case: its own, with what the case asks for.
+    /// Returns the gates and options that the target runs with for a case: its defaults, with those that the case asks
+    /// for.
     ///
-    /// A case that names gates also relies on the defaults of those that it does not name; one that names none runs
-    /// with whatever there is. Whether state is injected does not matter where none `is_preserved`.
+    /// A case that names gates also relies on the defaults of those that it does not name. A case that names no gate
+    /// runs with any gates. The gate for state injection does not matter unless state `is_preserved`.
     ///
     /// # Errors
-    /// What it cannot be told, in words; such a case is unsupported.
+    /// The gates and options that the target cannot set, in words. Such a case is unsupported.
     pub fn setup_for(&self, asked: &ControllerSetup, is_preserved: bool) -> Result<ControllerSetup, Vec<String>> {
         let mut setup = self.controller.clone();
         let mut lacking = Vec::new();
@@ -40,7 +41,7 @@ impl TargetSpec {
             if self.settable.feature_gates.contains(gate) {
                 setup.feature_gates.insert(gate.to_owned(), on);
             } else if !is_preserved && gate == INJECTION && !asked.feature_gates.contains_key(gate) {
-                // It runs as it does.
+                // Any value of the gate will do.
             } else if now.or(by_default) != Some(on) {
                 let runs = now.map_or("does not say how it runs".to_owned(), |now| format!("runs with {now}"));
                 lacking.push(format!(
@@ -63,7 +64,7 @@ impl TargetSpec {
     }
 }
 
-/// The gates that a case relies on.
+/// Returns the gates that a case relies on.
 fn gates(asked: &ControllerSetup) -> Vec<(&str, bool)> {
     let named = asked.feature_gates.iter().map(|(gate, on)| (gate.as_str(), *on));
     let silent = OFF_BY_DEFAULT

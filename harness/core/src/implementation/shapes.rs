@@ -1,4 +1,4 @@
-//! What a target file may hold.
+//! Shapes of target files.
 
 use crate::{
     case::{read::API_VERSION, shapes::CONTROLLER},
@@ -9,7 +9,7 @@ use crate::{
 
 const NAMES: Holds = Holds::OneOrMore(&Holds::Text);
 
-/// A file.
+/// A target file.
 pub static TARGET: Shape = Shape::closed(
     "a target",
     &[
@@ -70,7 +70,7 @@ pub static SPEC: Shape = Shape::closed(
         Field::optional(
             "switches",
             Holds::List(&Holds::Map(&SWITCH)),
-            "What switches features on: told to whoever runs the suite where a feature is not there.",
+            "Gates and options that enable features: advice for users whose target lacks a feature.",
         ),
         Field::optional("timeouts", Holds::Map(&TIMEOUTS), "How long it may take."),
         Field::optional(
@@ -242,7 +242,7 @@ pub static RUN: Shape = Shape::one_of(
 /// A map without fields.
 pub static NOTHING: Shape = Shape::closed("this", &[]);
 
-/// `command` of a program that a target file names.
+/// `command` of a program in a target file.
 const PROGRAM: Field = Field::needed(
     "command",
     Holds::Like(r"^\S+$"),
@@ -261,7 +261,7 @@ const ENVIRONMENT: Field = Field::optional(
 const INSTALL: Field = Field::optional(
     "install",
     Holds::Text,
-    "How to get the program, told to whoever has not got it.",
+    "Instructions for getting the program, for users who do not have it.",
 );
 
 /// `spec.run.exec`.
@@ -391,7 +391,7 @@ pub static KNOWN_DEFECT: Shape = Shape {
         Field::optional(
             "sometimes",
             Holds::Boolean,
-            "true, if it shows in some runs only, such as a race: a run without it is no error then.",
+            "true, if it shows in some runs only, such as a race: then a run without it is not an error.",
         ),
     ],
 };

@@ -1,20 +1,20 @@
-//! What switches a feature on: for whoever finds that the feature is not there.
+//! Gates and options that enable features, as advice for users whose target lacks a feature.
 
 use super::{Exec, template::Template};
 use crate::{case::model::ControllerSetup, names::Feature};
 
-/// A gate or an option without which a feature is not there.
+/// A gate or an option that a feature needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Switch {
     /// The feature.
     pub feature: Feature,
-    /// What must be set.
+    /// Gate or option, with the value that enables the feature.
     pub setting: Setting,
-    /// The program that it is set for, if there are several.
+    /// Program that takes the setting, if there are several.
     pub of: Option<String>,
 }
 
-/// What must be set for a feature.
+/// A gate or an option, with the value that enables a feature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Setting {
     /// This feature gate must be on.
@@ -29,7 +29,7 @@ pub enum Setting {
 }
 
 impl Switch {
-    /// Whether it is on in a set-up; nothing if that does not say.
+    /// Returns `true` if the feature is enabled in a setup; `None` if the setup does not define the gate or option.
     pub fn is_on(&self, setup: &ControllerSetup) -> Option<bool> {
         match &self.setting {
             Setting::Gate(gate) => setup.feature_gates.get(gate).copied(),
@@ -37,7 +37,7 @@ impl Switch {
         }
     }
 
-    /// Switches it on in a set-up.
+    /// Enables the feature in a setup.
     pub fn turn_on(&self, setup: &mut ControllerSetup) {
         match &self.setting {
             Setting::Gate(gate) => {
@@ -49,7 +49,8 @@ impl Switch {
         }
     }
 
-    /// The argument that switches it on: as the command takes it, or else as programs of Kubernetes do.
+    /// Returns the argument that enables the feature: in the form of the command, otherwise in the form of Kubernetes
+    /// programs.
     pub fn argument(&self, programs: &[Exec]) -> String {
         let named = programs.iter().find(|program| Some(&program.name) == self.of.as_ref());
         let candidates = || named.into_iter().chain(programs);

@@ -13,10 +13,10 @@ enum Part {
 }
 
 impl Template {
-    /// Reads a text. Whatever stands between `{{` and the next `}}` is the name of a place.
+    /// Parses a text. The text between `{{` and the next `}}` is the name of a place.
     ///
     /// # Errors
-    /// If a `{{` has no `}}`: gives what follows it.
+    /// Returns the text after a `{{` that has no `}}`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -34,7 +34,7 @@ impl Template {
         Ok(Self(parts))
     }
 
-    /// The names of its places.
+    /// Returns the names of its places.
     pub fn places(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             Part::Place(name) => Some(name.as_str()),
@@ -42,7 +42,7 @@ impl Template {
         })
     }
 
-    /// The text with its places filled in; one that has no value stays empty.
+    /// Returns the text with its places filled in; a place without a value stays empty.
     pub fn fill(&self, values: &[(&str, &str)]) -> String {
         let value = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
         self.0

@@ -5,31 +5,31 @@ use std::{cmp::Ordering, fmt};
 use semver::{Prerelease, Version};
 use serde::{Deserialize, Serialize};
 
-/// The versions from one version on, up to but without another one.
+/// A range of versions: from one version on, up to but without another one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct VersionRange {
-    /// First version of the range; none for all earlier ones.
+    /// First version of the range; `None` for all earlier ones.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text")]
     pub from: Option<Version>,
-    /// First version after the range; none for all later ones.
+    /// First version after the range; `None` for all later ones.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text")]
     pub before: Option<Version>,
 }
 
 impl VersionRange {
-    /// Returns true if the range has no bounds.
+    /// Returns `true` if the range has no bounds.
     pub fn is_all(&self) -> bool {
         self.from.is_none() && self.before.is_none()
     }
 
-    /// Returns true if no version is in the range.
+    /// Returns `true` if no version is in the range.
     pub fn is_empty(&self) -> bool {
         let bounds = self.from.as_ref().zip(self.before.as_ref());
         bounds.is_some_and(|(from, before)| compare(from, before) != Ordering::Less)
     }
 
-    /// Returns true if a version is in the range. A version that is not a semantic version is only in the range of all.
+    /// Returns `true` if a version is in the range. A version that is not semantic is only in the range without bounds.
     pub fn contains(&self, version: Option<&Version>) -> bool {
         let Some(version) = version else {
             return self.is_all();
@@ -51,13 +51,13 @@ impl fmt::Display for VersionRange {
     }
 }
 
-/// Orders versions. A pre-release counts as its release: v1.19.0-rc.0 has what v1.19.0 has.
+/// Compares versions. A pre-release counts as its release: v1.19.0-rc.0 has the defects of v1.19.0.
 fn compare(one: &Version, other: &Version) -> Ordering {
     let release = |version: &Version| (version.major, version.minor, version.patch);
     release(one).cmp(&release(other))
 }
 
-/// Reads the version of an implementation: `v1.18.2`, `1.18`, `v1.19.0-rc.0`; text after a space is a remark.
+/// Parses the version of an implementation: `v1.18.2`, `1.18`, `v1.19.0-rc.0`. Text after a space is ignored.
 pub fn parse(text: &str) -> Option<Version> {
     let text = text.split_whitespace().next()?;
     let text = text.strip_prefix('v').unwrap_or(text);
@@ -71,7 +71,7 @@ pub fn parse(text: &str) -> Option<Version> {
     })
 }
 
-/// Versions as text, as reports have them.
+/// Versions in the text form of reports.
 mod text {
     use semver::Version;
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};

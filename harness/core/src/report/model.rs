@@ -543,7 +543,7 @@ pub struct Timing {
 #[derive(Debug, Error)]
 pub enum ReportError {
     /// The text is not YAML, or not in the format of reports.
-    #[error("this is no ConformanceReport")]
+    #[error("this is not a ConformanceReport")]
     Format(#[source] YamlError),
     /// The text describes another kind or version.
     #[error("this is {kind} of {api_version}; {KIND} of {API_VERSION} is expected")]

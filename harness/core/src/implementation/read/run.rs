@@ -1,4 +1,4 @@
-//! How a target comes to run: `spec.run`, and `spec.controlPlane` that belongs to it.
+//! The way a target is started: `spec.run`, and `spec.controlPlane`, which belongs to it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +26,7 @@ pub const PLACES: [&str; 6] = [
     "env.NAME",
 ];
 
-/// The same for commands that cases run: they serve nobody and keep nothing.
+/// Places in commands that cases run. Such a command serves no port and has no data folder.
 const COMMAND_PLACES: [&str; 3] = ["control_kubeconfig", "member_kubeconfigs", "env.NAME"];
 
 /// Places in the paths of files.
@@ -62,7 +62,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One program, or several in the order in which they start.
+    /// Reads one program, or several in the order in which they start.
     fn programs(&mut self, node: &Node) -> Option<Vec<Exec>> {
         let items = match &node.data {
             Data::List(items) => items.as_slice(),
@@ -77,7 +77,7 @@ impl Reader<'_> {
             let Some(program) = self.exec(item) else { continue };
             if programs.iter().any(|other| other.name == program.name) {
                 let message = format!("two programs are called `{}`", program.name);
-                self.decoder.error(item, message, "give each a `name` of its own");
+                self.decoder.error(item, message, "give each a different `name`");
             }
             programs.push(program);
         }
@@ -90,7 +90,8 @@ impl Reader<'_> {
         (programs.len() == items.len() && !programs.is_empty()).then_some(programs)
     }
 
-    /// What goes on while the controller is stopped keeps its ports; the controller gets new ones at each start.
+    /// Checks that the controller shares no port with other programs: it gets new ports at each start, and they keep
+    /// theirs.
     fn check_ports(&mut self, node: &Node, programs: &[Exec]) {
         let (of_controller, kept): (Vec<_>, Vec<_>) = programs.iter().partition(|it| it.part == Part::Controller);
         let all = |programs: Vec<&Exec>| -> BTreeSet<String> {
@@ -105,7 +106,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Commands by name.
+    /// Reads the commands, by name.
     pub(super) fn commands(&mut self, node: &Node) -> BTreeMap<String, Exec> {
         let mut commands = BTreeMap::new();
         for (key, node) in self.decoder.members(node, "commands") {
@@ -217,7 +218,8 @@ impl Reader<'_> {
         Some(Webhooks { file: file?, url: url? })
     }
 
-    /// What the control plane is given belongs to programs that are started, and its ports to those that stay.
+    /// Checks that only a target of started programs changes the control plane, and that its ports belong to programs
+    /// that keep running while the controller is stopped.
     pub(super) fn check_control_plane(&mut self, spec: &Fields<'_>, plane: &ControlPlane, run: &Launch) {
         let Some(node) = spec.get("controlPlane") else { return };
         let definitions_alone = plane.namespaces.is_empty() && plane.webhooks.is_empty();
@@ -239,7 +241,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The built-in controller says its metrics without a URL; a port is one that the controller is told.
+    /// Checks the metrics: the built-in controller has no URL for them, and a port must belong to a controller.
     pub(super) fn check_metrics(&mut self, spec: &Fields<'_>, metrics: Option<&MetricsSource>, run: &Launch) {
         let (Some(node), Some(metrics)) = (spec.get("metrics"), metrics) else {
             return;
@@ -300,7 +302,7 @@ impl Reader<'_> {
         Some(template)
     }
 
-    /// What can be set needs a way to set it.
+    /// Checks that every settable gate and option has an argument that sets it.
     pub(super) fn check_settable(&mut self, spec: &Fields<'_>, settable: &Settable, run: &Launch) {
         let Some(node) = spec.get("settable") else { return };
         let Launch::Exec(programs) = run else {
@@ -352,7 +354,7 @@ fn is_possible(place: &str, possible: &[&str]) -> bool {
     })
 }
 
-/// The last part of a command's path.
+/// Returns the last part of a command's path.
 fn file_name(command: &Template) -> String {
     let text = command.to_string();
     let name = Path::new(&text).file_name().and_then(|name| name.to_str());

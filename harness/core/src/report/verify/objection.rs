@@ -18,7 +18,7 @@ pub enum Objection {
     #[error("{0}: the report names no timeline")]
     NoEvidence(CaseId),
     /// The timeline's name leads somewhere else.
-    #[error("{case}: {file:?} is no name of a file in the folder of timelines")]
+    #[error("{case}: {file:?} does not name a file in the folder of timelines")]
     Name {
         /// The case.
         case: CaseId,
