@@ -1,4 +1,4 @@
-//! Why something may not have happened: what Events say, which conditions changed, and the mistakes that cases make often.
+//! Likely causes of a step that timed out: messages of Events, changed conditions, and frequent mistakes in cases.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{
     timeline::{Change, Entry, Event, Mark, ObjectId, Revision, StepEnd, Timeline, World},
 };
 
-/// What an Event says: `Warning EvictionBlocked: …`; nothing if the object is no Event.
+/// Returns the message of an Event, such as `Warning EvictionBlocked: …`; `None` for other kinds.
 pub fn event_message(kind: &str, event: &Value) -> Option<String> {
     if kind != "Event" {
         return None;
@@ -22,7 +22,7 @@ pub fn event_message(kind: &str, event: &Value) -> Option<String> {
     Some(format!("{head}: {message}"))
 }
 
-/// The conditions whose status changed, or that are new: `Ready=False (NodeNotReady): …`.
+/// Returns the conditions that are new or whose status changed, such as `Ready=False (NodeNotReady): …`.
 pub fn condition_changes(before: Option<&Value>, after: &Value) -> Vec<String> {
     let status_before = |kind: &str| {
         let condition = conditions(before?).find(|it| it["type"].as_str() == Some(kind))?;
@@ -35,7 +35,7 @@ pub fn condition_changes(before: Option<&Value>, after: &Value) -> Vec<String> {
     changed.collect()
 }
 
-/// The likely cause of a step that timed out; nothing if no step did, or nothing points to a cause.
+/// Returns the likely cause of a step that timed out; `None` if no step did, or if nothing points to a cause.
 pub fn of_timeout(timeline: &Timeline) -> Option<String> {
     let entries = timeline.entries();
     let (timed_out, (phase, waited)) = entries
@@ -54,16 +54,16 @@ pub fn of_timeout(timeline: &Timeline) -> Option<String> {
         .or_else(|| false_condition(&world))
 }
 
-/// Warnings that are older than this when a step begins have nothing to do with it.
+/// Warnings that are older than this when a step begins are unrelated to it.
 const RECENT: Duration = Duration::from_secs(10);
 
-/// The first entry that may have to do with a step that began then.
+/// Returns the index of the first entry that may be related to a step that began at that time.
 fn since(entries: &[Entry], began: Duration) -> usize {
     entries.partition_point(|entry| entry.at + RECENT < began)
 }
 
-/// The members to which nothing may be scheduled, each with what its Cluster says: that it is not ready, or its taints. Those
-/// that the harness put there are left out.
+/// Returns the members that are not ready or have taints, each with the condition `Ready` or the taint. Taints that the
+/// harness set are left out.
 pub fn unfit_members(world: &World) -> Vec<String> {
     let clusters = world.objects().filter(|(id, _)| id.kind == "Cluster");
     let unfit = clusters.flat_map(|(id, cluster)| {
@@ -82,7 +82,7 @@ pub fn unfit_members(world: &World) -> Vec<String> {
     unfit.collect()
 }
 
-/// The phase of a step that timed out, and how long it waited.
+/// Returns the phase of a step that timed out, and the time that it waited.
 fn timeout(entry: &Entry) -> Option<(&str, Duration)> {
     match &entry.event {
         Event::Mark(Mark::StepEnded {
@@ -93,7 +93,7 @@ fn timeout(entry: &Entry) -> Option<(&str, Duration)> {
     }
 }
 
-/// Roles are bound to one cluster: a workload on two of them binds none.
+/// Finds a workload on several clusters. A role is bound to one cluster, so such a workload binds no role.
 fn several_clusters(world: &World) -> Option<String> {
     let (id, binding) = bindings(world).find(|(_, binding)| {
         list(binding, "/spec/clusters").len() > 1 && list(binding, "/spec/placement/spreadConstraints").is_empty()
@@ -108,7 +108,7 @@ fn several_clusters(world: &World) -> Option<String> {
     ))
 }
 
-/// A taint that a workload tolerates for a time that had not run out by then.
+/// Finds a taint that a workload tolerates for a time that had not ended by then.
 fn tolerated(world: &World, entries: &[Entry], by: Duration) -> Option<String> {
     let taints: Vec<(&str, &str)> = world
         .objects()
@@ -141,7 +141,7 @@ fn tolerated(world: &World, entries: &[Entry], by: Duration) -> Option<String> {
     })
 }
 
-/// When a taint that is there now was first seen.
+/// Returns the time when a present taint was first seen.
 fn tainted_at(entries: &[Entry], cluster: &str, key: &str) -> Duration {
     let (mut since, mut was_there) = (Duration::ZERO, false);
     for entry in entries {
@@ -161,7 +161,7 @@ fn tainted_at(entries: &[Entry], cluster: &str, key: &str) -> Duration {
     since
 }
 
-/// A copy whose status nobody writes, such as one of a kind that the workload simulator has no rules for.
+/// Finds a copy without a status, such as one of a kind that the workload simulator has no rules for.
 fn without_status(world: &World) -> Option<String> {
     let resources: Vec<&Value> = bindings(world)
         .map(|(_, binding)| &binding["spec"]["resource"])
@@ -181,7 +181,7 @@ fn without_status(world: &World) -> Option<String> {
     ))
 }
 
-/// A copy that a member refused.
+/// Finds a copy that a member refused.
 fn not_applied(world: &World) -> Option<String> {
     bindings(world).find_map(|(id, binding)| {
         let mut items = list(binding, "/status/aggregatedStatus").iter();
@@ -201,7 +201,7 @@ fn last_warning(entries: &[Entry]) -> Option<String> {
     warnings.next()
 }
 
-/// A condition of a binding or a Work that is false.
+/// Finds a false condition of a binding or a Work.
 fn false_condition(world: &World) -> Option<String> {
     let watched = |id: &ObjectId| BINDING_KINDS.contains(&id.kind.as_str()) || id.kind == "Work";
     world.objects().filter(|(id, _)| watched(id)).find_map(|(id, object)| {
@@ -253,7 +253,7 @@ mod tests {
         timed_out_after(Duration::ZERO, objects)
     }
 
-    /// A timeline of objects that are there at once, and a step that timed out so long after.
+    /// Builds a timeline of objects that exist from the start, and a step that timed out after `time`.
     fn timed_out_after(time: Duration, objects: &[(&str, Value)]) -> Timeline {
         let revision = |(kind, object): &(&str, Value)| {
             Event::Revision(Revision {

@@ -1,4 +1,4 @@
-//! Digests: what ties a report to the cases that were run and to the evidence.
+//! Digests, which tie a report to the cases that ran and to the evidence.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::case::model::Case;
 pub struct Digest(String);
 
 impl Digest {
-    /// The digest of bytes as they are.
+    /// Returns the digest of bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         use fmt::Write as _;
         let mut text = "sha256:".to_owned();
@@ -25,22 +25,22 @@ impl Digest {
         Self(text)
     }
 
-    /// The digest of what a case says, with all that it applies. It does not depend on where its file lies, nor on
-    /// comments and layout.
+    /// Returns the digest of the content of a case, including everything that it applies. It does not depend on the
+    /// path of the file, nor on comments and layout.
     pub fn of_case(case: &Case) -> Self {
         Self::of_json(case)
     }
 
-    /// The digest of what has a JSON form, whatever the order of its members.
+    /// Returns the digest of the JSON form of a value. It does not depend on the order of members.
     pub fn of_json(what: &(impl Serialize + ?Sized)) -> Self {
-        // What is made of maps with texts as keys always has a JSON form.
+        // Maps with texts as keys always have a JSON form.
         let value = serde_json::to_value(what).unwrap_or_default();
         let mut text = String::new();
         write_canonical(&value, &mut text);
         Self::of_bytes(text.as_bytes())
     }
 
-    /// The digest of a set of cases, by name and digest. It does not depend on their order.
+    /// Returns the digest of a set of cases, by name and digest. It does not depend on their order.
     pub fn of_cases<'a>(cases: impl Iterator<Item = (&'a str, &'a Self)>) -> Self {
         let mut lines: Vec<String> = cases.map(|(name, digest)| format!("{name} {digest}\n")).collect();
         lines.sort();
@@ -48,7 +48,7 @@ impl Digest {
         Self::of_bytes(lines.concat().as_bytes())
     }
 
-    /// It as text.
+    /// Returns the digest as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -60,7 +60,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// JSON with sorted members and no spaces, whatever order maps keep here.
+/// Writes JSON with sorted members and without spaces.
 fn write_canonical(value: &Value, out: &mut String) {
     match value {
         Value::Object(map) => {

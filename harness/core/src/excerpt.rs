@@ -1,4 +1,4 @@
-//! The part of a timeline around a moment, a line an entry, for people.
+//! The part of a timeline around a moment, one line per entry, for people.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::timeline::{Change, Entry, Event, Mark, ObjectId, Revision, StepEnd, T
 /// Entries shown before and after the moment.
 const AROUND: usize = 8;
 
-/// The lines around the entry `seq`; that entry is marked with `>`.
+/// Returns the lines around the entry `seq`, which is marked with `>`.
 pub fn around(timeline: &Timeline, seq: u64) -> Vec<String> {
     let entries = timeline.entries();
     let centre = entries.partition_point(|entry| entry.seq < seq);
@@ -54,7 +54,7 @@ fn line(entry: &Entry, before: &BTreeMap<ObjectId, &Value>) -> String {
     }
 }
 
-/// What an Event says, or which conditions changed.
+/// Returns the message of an Event, or the changed conditions of another object.
 fn said(revision: &Revision, before: Option<&Value>) -> String {
     let said = match revision.change {
         Change::List | Change::Deleted => Vec::new(),
@@ -106,7 +106,7 @@ fn words(mark: &Mark) -> String {
     }
 }
 
-/// The values that metrics had.
+/// Returns the values of metrics.
 fn listed(samples: &[Sample]) -> String {
     let values: Vec<_> = samples.iter().map(|it| format!("{} {}", it.name, it.value)).collect();
     if values.is_empty() {
@@ -116,7 +116,7 @@ fn listed(samples: &[Sample]) -> String {
     }
 }
 
-/// The paths that changed, two levels deep: enough to see what a revision was about.
+/// Returns the changed paths, two levels deep: enough to see the subject of a revision.
 fn changes(revision: &Revision, before: Option<&Value>) -> String {
     let (Change::Modified, Some(before)) = (revision.change, before) else {
         return String::new();

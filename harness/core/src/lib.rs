@@ -8,9 +8,8 @@
 //! 2. [`plan`]: a case becomes a list of steps without choices, once for its whole way.
 //! 3. [`timeline`]: what happened while the plan was carried out (by another crate), on every cluster, in one order.
 //!    [`redact`] keeps secrets out of it. [`watch`] says whether a condition holds on a timeline that still grows, and
-//!    [`select`] which objects it is about.
-//!    [`metrics`] reads what a target says of itself.
-//! 4. [`judge`]: a closed timeline and its plan give a verdict; [`measure`] says what the migration cost.
+//!    [`select`] finds the objects that the condition is about, and [`metrics`] reads the metrics of a target.
+//! 4. [`judge`]: a closed timeline and its plan give a verdict; [`measure`] returns the cost of the migration.
 //! 5. [`event`]: what a run reports while it goes on, the verdict included; [`excerpt`] is the part of the timeline that is
 //!    shown with it, [`cause`] what probably went wrong.
 //! 6. [`report`]: what a run leaves in files, and how such files are verified, compared and merged. [`digest`] ties them to

@@ -1,4 +1,4 @@
-//! What a migration cost: its time, and the writes that the target needed for it.
+//! The cost of a migration: its duration, and the writes that the target made.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use crate::{
 /// One migration, from the taint to the first revision of the new copy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Migration {
-    /// Time from the taint to the new copy, by the clusters' clock.
+    /// Duration from the taint to the new copy, by the clusters' clock.
     pub time: Duration,
-    /// The writes on all clusters in between that were not the harness's or the cluster's own, by who made them and
-    /// in order: `(user agent, what)`. The creation of the new copy is the last one. Empty where clusters do not
-    /// tell who wrote.
+    /// Writes of the target on all clusters in that time, in order: `(user agent, request)`. Writes of the harness and
+    /// of the clusters are left out. The creation of the new copy comes last. Empty if the clusters do not report the
+    /// writer.
     pub writes: Vec<(String, String)>,
 }
 
-/// The first migration of a timeline, if there is one.
+/// Returns the first migration of a timeline, if there is one.
 ///
-/// `own` are the user agents that do not belong to the target.
+/// `own` lists the user agents that do not belong to the target.
 pub fn first_migration(timeline: &Timeline, own: &[&str]) -> Option<Migration> {
     let entries = timeline.entries();
     let tasks = failovers::tasks(entries);

@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// No target says more than this at once.
+/// Size limit of an answer, far above that of any target.
 pub const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// One line of the text: a metric with its labels and its value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sample {
-    /// Its name, such as `evict_total` or `evict_processing_latency_seconds_count`.
+    /// Name, such as `evict_total` or `evict_processing_latency_seconds_count`.
     pub name: String,
-    /// Its labels.
+    /// Labels of the sample.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Its value, as text: it may be `NaN` or `+Inf`.
+    /// Value as text, because it may be `NaN` or `+Inf`.
     pub value: String,
 }
 
 impl Sample {
-    /// Its value as a number without a fraction where it has none, as text where it is no number.
+    /// Returns the value: an integer or a fraction if it is a finite number, otherwise a text.
     pub fn number(&self) -> Value {
         let Ok(number) = self.value.parse::<f64>() else {
             return json!(self.value);
@@ -38,24 +38,24 @@ impl Sample {
     }
 }
 
-/// Returns true if a sample of this name belongs to the metric. The parts of a histogram or summary have its name and a
-/// suffix.
+/// Returns `true` if a sample of this name belongs to the metric. The parts of a histogram or summary have its name and
+/// a suffix.
 pub fn is_part(sample: &str, metric: &str) -> bool {
     let suffix = sample.strip_prefix(metric);
     suffix.is_some_and(|suffix| ["", "_count", "_sum", "_bucket"].contains(&suffix))
 }
 
-/// What metrics are called where an implementation calls them otherwise than cases do.
+/// Names of metrics in an implementation that uses other names than cases do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
-    /// What stands before each of its names.
+    /// Prefix of all names.
     pub prefix: Option<String>,
-    /// Its own names, without what stands before them, by the names that cases use.
+    /// Names in the implementation, without the prefix, by the names that cases use.
     pub own: BTreeMap<String, String>,
 }
 
 impl Names {
-    /// Gives samples the names that cases use.
+    /// Renames samples to the names that cases use.
     pub fn translate(&self, samples: &mut [Sample]) {
         for sample in samples {
             let name = sample.name.as_str();
@@ -70,10 +70,10 @@ impl Names {
     }
 }
 
-/// Reads the text, in the format of Prometheus 0.0.4 or `OpenMetrics` 1.0.
+/// Parses the text format of Prometheus 0.0.4 or `OpenMetrics` 1.0.
 ///
 /// # Errors
-/// The number of the line that cannot be read, from 1, and what is wrong with it.
+/// The number of the line that cannot be read, from 1, and the mistake in it.
 pub fn read(text: &str) -> Result<Vec<Sample>, String> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let samples = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -82,7 +82,7 @@ pub fn read(text: &str) -> Result<Vec<Sample>, String> {
         .collect()
 }
 
-/// `name{label="value",…} value`, and perhaps a time.
+/// Parses `name{label="value",…} value`, and an optional timestamp.
 fn sample(line: &str) -> Option<Sample> {
     let end = line.find(['{', ' ', '\t'])?;
     let (name, rest) = line.split_at(end);
@@ -103,7 +103,7 @@ fn sample(line: &str) -> Option<Sample> {
     })
 }
 
-/// The labels up to the closing brace, and what follows it.
+/// Parses the labels up to the closing brace. Returns them and the rest of the text.
 fn labels(mut rest: &str) -> Option<(BTreeMap<String, String>, &str)> {
     let mut labels = BTreeMap::new();
     loop {
@@ -118,7 +118,7 @@ fn labels(mut rest: &str) -> Option<(BTreeMap<String, String>, &str)> {
     }
 }
 
-/// A text up to its closing quote, and what follows that.
+/// Parses a text up to its closing quote. Returns it and the rest of the text.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();

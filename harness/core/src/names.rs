@@ -1,4 +1,4 @@
-//! Names that must not be mixed up, each a type of its own.
+//! Names, with a separate type for each kind, so that they cannot be mixed up.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ macro_rules! name {
         pub struct $type(String);
 
         impl $type {
-            /// Takes the name as it is; what it may consist of is checked where people write it.
+            /// Wraps a name without checking it. Names are checked where files are read.
             pub fn new(name: impl Into<String>) -> Self {
                 Self(name.into())
             }
 
-            /// The name as text.
+            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -63,21 +63,21 @@ name! {
 }
 
 impl ClusterName {
-    /// The name under which the control plane stands in every timeline.
+    /// The name of the control plane in every timeline.
     pub const CONTROL: &'static str = "control";
 
-    /// The control plane.
+    /// Returns the name of the control plane.
     pub fn control() -> Self {
         Self::new(Self::CONTROL)
     }
 
-    /// Whether this is the control plane.
+    /// Returns `true` for the control plane.
     pub fn is_control(&self) -> bool {
         self.0 == Self::CONTROL
     }
 }
 
-/// The number in the name of a member: all fleets call theirs `member1`, `member2`, …
+/// Returns the number in the name of a member. All fleets name their members `member1`, `member2`, …
 pub fn number_of_member(name: &str) -> Option<usize> {
     let digits = name.strip_prefix("member")?;
     let number = digits.parse().ok().filter(|number| *number > 0)?;

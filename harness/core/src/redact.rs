@@ -1,9 +1,9 @@
-//! Takes out of objects what could let somebody in, by name and by shape, before they are recorded. This is the only
-//! place where that is done.
+//! Removes credentials from objects, by name and by shape, before they are recorded. No other module does that.
 //!
-//! Secrets as such are not recorded at all; what is left here are Secrets inside other objects (a Work carries
-//! manifests), values in pods' `env` and arguments, fields with telling names, tokens and keys in texts, files and JSON inside texts. What
-//! programs and steps say goes through [`text()`]. `tests/redaction` has what must go and what must stay.
+//! Secrets are not recorded at all. This module removes Secrets inside other objects (a Work contains manifests),
+//! values in the `env` and arguments of pods, fields with secret names, and tokens and keys in texts, files and JSON
+//! inside texts. Output of programs and steps goes through [`text()`]. `tests/redaction` lists examples of values to
+//! remove and values to keep.
 
 mod names;
 mod shapes;
@@ -16,21 +16,21 @@ pub use shapes::OWN_TOKEN;
 pub use text::text;
 use text::{DEPTH, deep, flag_without_value, is_short_flag, of_user};
 
-/// What stands where something was taken out.
+/// Replacement for a removed value.
 pub const REDACTED: &str = "<redacted>";
 
-/// The annotation in which kubectl keeps an object as it was applied, whole.
+/// The annotation in which kubectl keeps the whole applied object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Maps whose values anybody may see: what is kept in labels is no secret.
+/// Maps with public values: labels contain no secrets.
 const OPEN: [&str; 4] = ["labels", "matchLabels", "preservedLabelState", "nodeSelector"];
 
-/// Takes out of an object what could let somebody in.
+/// Removes credentials from an object.
 pub fn redact(object: &mut Value) {
     redact_deep(object, DEPTH);
 }
 
-/// The same, for what was inside so many others that only `depth` remain.
+/// Removes credentials from a value that may be nested `depth` levels deeper.
 fn redact_deep(object: &mut Value, depth: usize) {
     match object {
         Value::Object(map) => redact_map(map, depth),
@@ -44,7 +44,7 @@ fn redact_deep(object: &mut Value, depth: usize) {
     }
 }
 
-/// A value as JSON, for people.
+/// Returns a value as JSON for people.
 pub fn shown(value: &Value) -> String {
     let mut value = value.clone();
     redact(&mut value);
@@ -94,7 +94,7 @@ fn redact_map(map: &mut Map<String, Value>, depth: usize) {
     }
 }
 
-/// A Secret as such keeps its keys alone.
+/// Removes the values of a Secret and keeps its keys.
 fn redact_secret(map: &mut Map<String, Value>) {
     for member in ["data", "stringData"] {
         let values = map.get_mut(member).and_then(Value::as_object_mut);
@@ -106,7 +106,7 @@ fn redact_secret(map: &mut Map<String, Value>) {
     }
 }
 
-/// Items of a list, of which one may say what the next one is: `["--password", "…"]`.
+/// Redacts the items of a list. An item may name the next one: `["--password", "…"]`.
 fn redact_items(items: &mut [Value], depth: usize) {
     let words: Vec<_> = items.iter().filter_map(Value::as_str).take(8).collect();
     let line = words.join(" ");
@@ -131,7 +131,7 @@ fn cover(value: &mut Value) {
     *value = Value::from(REDACTED);
 }
 
-/// An object that is kept as text.
+/// Redacts an object that is stored as text.
 fn redact_applied(text: &mut String, depth: usize) {
     match serde_json::from_str::<Value>(text) {
         Ok(mut object) if depth > 0 => {

@@ -1,7 +1,7 @@
-//! JSON Schemas of shapes, for editors: draft 7, which the YAML language server reads.
+//! JSON Schemas of shapes, for editors, in draft 7, which the YAML language server reads.
 //!
-//! A schema knows less than the reader: neither what a name refers to, nor what is proved by what. Whatever it refuses
-//! the reader refuses too.
+//! A schema is less strict than the reader: it checks neither references between names nor the requirements that a step
+//! proves. The reader refuses everything that a schema refuses.
 
 use serde_json::{Map, Value, json};
 
@@ -13,17 +13,17 @@ use crate::{
     yaml::shape::{Choice, Field, Holds, Shape, Tagged},
 };
 
-/// The schema of case files.
+/// Returns the schema of case files.
 pub fn of_cases(catalogue: &Catalogue) -> Value {
     of(&CASE, "A case of the conformance suite", catalogue, true)
 }
 
-/// The schema of target files.
+/// Returns the schema of target files.
 pub fn of_targets(catalogue: &Catalogue) -> Value {
     of(&TARGET, "An implementation under test", catalogue, false)
 }
 
-/// The schema of files of another shape, which speak of no requirements.
+/// Returns the schema of files of another shape, without requirements.
 pub fn of_shape(shape: &'static Shape, title: &str) -> Value {
     let mut maker = Maker {
         parameters: false,
@@ -59,19 +59,19 @@ fn of(shape: &'static Shape, title: &str, catalogue: &Catalogue, parameters: boo
 
 const PARAMETER: &str = "parameter";
 
-/// The times that the reader takes.
+/// Pattern of the durations that the reader accepts.
 const TIME: &str = "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$";
 
 struct Maker {
-    /// Whether `$(name)` may stand for anything.
+    /// `true` if `$(name)` may replace any value.
     parameters: bool,
     definitions: Map<String, Value>,
-    /// The shapes that have a definition, with its name.
+    /// The shapes that have a definition, with the name of each definition.
     names: Vec<(&'static Shape, String)>,
 }
 
 impl Maker {
-    /// The schema with its heading, and what it refers to.
+    /// Adds the heading and the definitions to a schema.
     fn finish(self, mut schema: Value, title: &str) -> Value {
         if let Some(members) = schema.as_object_mut() {
             members.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
@@ -93,7 +93,7 @@ impl Maker {
         schema
     }
 
-    /// What a field holds, or a parameter in its place.
+    /// Returns the schema of a field's value, or of a parameter in its place.
     fn holds(&mut self, holds: &Holds) -> Value {
         let own = match holds {
             Holds::Text => return json!({"type": "string"}),
@@ -131,7 +131,7 @@ impl Maker {
         }
     }
 
-    /// What it holds, where a parameter is allowed anyway.
+    /// Returns the schema of a value where a parameter is already allowed.
     fn own(&mut self, holds: &Holds) -> Value {
         match holds {
             Holds::Map(shape) => self.defined(shape),
@@ -139,7 +139,7 @@ impl Maker {
         }
     }
 
-    /// A shape as a definition, so that shapes can hold each other.
+    /// Returns a reference to the definition of a shape, so that shapes can contain each other.
     fn defined(&mut self, shape: &'static Shape) -> Value {
         if let Some((_, name)) = self.names.iter().find(|(known, _)| std::ptr::eq(*known, shape)) {
             return reference(name);
@@ -148,7 +148,7 @@ impl Maker {
         while self.names.iter().any(|(_, taken)| *taken == name) {
             name.push_str("-2");
         }
-        // Known before it is made: it may hold itself.
+        // Register the name first: the shape may contain itself.
         self.names.push((shape, name.clone()));
         let schema = self.map(shape);
         self.define(&name, schema);
@@ -205,7 +205,7 @@ fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/definitions/{name}")})
 }
 
-/// A pattern: lists stand only where it is said how they are matched.
+/// Returns the schema of a pattern. A list is allowed only with a rule for matching it.
 fn pattern() -> Value {
     let items = |about: &str| json!({"type": "array", "items": reference("pattern"), "description": about});
     let bound = |about: &str| json!({"type": "number", "description": about});
@@ -271,7 +271,7 @@ fn pattern() -> Value {
     })
 }
 
-/// An object of Kubernetes.
+/// Returns the schema of a Kubernetes object.
 fn object() -> Value {
     json!({
         "type": "object",

@@ -1,6 +1,6 @@
 //! Suggestions for misspelt names.
 
-/// The nearest of the names that are possible, if one is near enough to have been meant.
+/// Returns the nearest of the possible names, if one is near enough to be the intended one.
 pub fn nearest<'a>(name: &str, possible: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const NEAR_ENOUGH: f64 = 0.75;
     const LONGEST: usize = 64;
@@ -20,7 +20,7 @@ pub fn nearest<'a>(name: &str, possible: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, candidate)| candidate)
 }
 
-/// Words that say what is possible, with the nearest first if there is one.
+/// Returns the possible names in words, with the nearest first if there is one.
 pub fn suggestion<'a>(name: &str, possible: impl IntoIterator<Item = &'a str> + Clone) -> String {
     const MANY: usize = 16;
     if let Some(near) = nearest(name, possible.clone()) {
@@ -34,7 +34,7 @@ pub fn suggestion<'a>(name: &str, possible: impl IntoIterator<Item = &'a str> + 
     }
 }
 
-/// The same for a file: one of nearly its name may be in another folder.
+/// Returns the same for a file, which may have a similar name or lie in another folder.
 pub fn file_suggestion<'a>(path: &str, possible: impl IntoIterator<Item = &'a str> + Clone) -> String {
     let files = || possible.clone().into_iter();
     let meant = nearest(stem(path), files().map(stem));
@@ -45,7 +45,7 @@ pub fn file_suggestion<'a>(path: &str, possible: impl IntoIterator<Item = &'a st
     }
 }
 
-/// The name of a file without its ending, which many share.
+/// Returns the file name without its extension, which many files share.
 fn stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.split_once('.').map_or(name, |(stem, _)| stem)

@@ -38,7 +38,7 @@ const SECRET: [&str; 29] = [
     "htpasswd",
 ];
 
-/// Ends of last words that are written without anything between the words: `dbpassword`, `clientsecret`.
+/// Ends of last words that are joined without a separator: `dbpassword`, `clientsecret`.
 const ENDS: [&str; 15] = [
     "token",
     "password",
@@ -57,7 +57,7 @@ const ENDS: [&str; 15] = [
     "signingkey",
 ];
 
-/// Words before `key` that say that it opens something; a key alone is one of a map.
+/// Words before `key` that make it a credential. A key alone is the key of a map.
 const KEYS: [&str; 40] = [
     "access",
     "account",
@@ -101,16 +101,17 @@ const KEYS: [&str; 40] = [
     "unseal",
 ];
 
-/// Last words that say nothing of what a value is for.
+/// Last words that do not describe the purpose of a value.
 const NEUTRAL: [&str; 16] = [
     "value", "val", "data", "text", "string", "str", "base", "b", "hex", "plain", "raw", "encoded", "old", "new",
     "current", "previous",
 ];
 
-/// So many names are remembered: more than the kinds of a case have, and few enough for any machine.
+/// Limit of remembered names: more than the kinds of a case have, and few enough for any machine.
 const REMEMBERED: usize = 10_000;
 
-/// Whether what has this name is a secret. Objects have the same few hundred names in every revision.
+/// Returns `true` if values of this name are secrets. The result is remembered: all revisions have the same few hundred
+/// names.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     static KNOWN: LazyLock<RwLock<HashMap<String, bool>>> = LazyLock::new(RwLock::default);
     if let Ok(known) = KNOWN.read()
@@ -141,7 +142,7 @@ fn by_words(name: &str) -> bool {
     };
     let previous = before.last().map(String::as_str);
     match (previous, last.as_str()) {
-        // The name of a Secret, never what is in it.
+        // The name of a Secret, not its content.
         (Some("pull"), "secret" | "secrets") => false,
         (Some("key"), "id") => before.len() > 1 && before[before.len() - 2] == "access",
         (Some(before), "key" | "keys") => KEYS.contains(&before),
@@ -150,7 +151,7 @@ fn by_words(name: &str) -> bool {
     }
 }
 
-/// Whether a name is that of something that people choose, which may be a number.
+/// Returns `true` for names of secrets that people choose, such as passwords, which may be numbers.
 pub(super) fn is_password(name: &str) -> bool {
     let plain = name.to_ascii_lowercase();
     ["pass", "pwd", "pin", "otp", "secret"]
@@ -158,7 +159,7 @@ pub(super) fn is_password(name: &str) -> bool {
         .any(|part| plain.contains(part))
 }
 
-/// The words of a name in lower case, whether they are parted by `-`, `_`, `.` or by the case of letters.
+/// Returns the words of a name in lower case. Words are separated by `-`, `_`, `.` or a capital letter.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';

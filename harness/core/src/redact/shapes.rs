@@ -1,5 +1,5 @@
-//! Secrets that are known by their shape, whatever their name: tokens of well-known makers, keys, addresses with
-//! credentials, and what is hidden below base64.
+//! Secrets with a recognizable shape, whatever their name: tokens of well-known makers, keys, addresses with
+//! credentials, and secrets encoded in base64.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -11,10 +11,10 @@ use regex::{Captures, Regex};
 
 use super::REDACTED;
 
-/// What the tokens of clusters begin with that the harness starts: they are known wherever they turn up.
+/// Prefix of the tokens in clusters that the harness starts, so that they are recognized in any text.
 pub const OWN_TOKEN: &str = "baton-token-";
 
-/// A text in which none of these begins, whatever the case of its letters, has no secret that could be found.
+/// A text that contains none of these, in lower or upper case, contains no recognizable secret.
 const SIGNS: [&str; 42] = [
     "token",
     "pass",
@@ -60,10 +60,10 @@ const SIGNS: [&str; 42] = [
     "--user",
 ];
 
-/// So many letters and digits in a row may be base64 of something.
+/// Minimum length of a word that may be base64.
 const LONG: usize = 24;
 
-/// Tokens and keys as their makers write them.
+/// Tokens and keys in the form of their makers.
 static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let own = format!("{OWN_TOKEN}[0-9a-f]+");
     let all = [
@@ -101,10 +101,10 @@ static SCHEMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?P<scheme>\b(?:[Bb]earer|BEARER|[Bb]asic|BASIC)\s+)(?P<value>[A-Za-z0-9+/=._~-]+)").ok()
 });
 
-/// What may be base64.
+/// Words that may be base64.
 static LONG_WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[A-Za-z0-9+/_-]{24,}={0,2}").ok());
 
-/// What stands behind `Bearer` in texts about it.
+/// Words that follow `Bearer` in prose.
 const OF_BEARER: [&str; 11] = [
     "token",
     "tokens",
@@ -119,7 +119,7 @@ const OF_BEARER: [&str; 11] = [
     "header",
 ];
 
-/// Whether a secret may be in a text. This is asked of every text of every revision, so it is quick.
+/// Returns `true` if a text may contain a secret. It must be quick, because it runs for every text of every revision.
 pub(super) fn is_suspicious(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut in_a_row = 0;
@@ -146,7 +146,7 @@ static BY_FIRST: LazyLock<Vec<Vec<&'static [u8]>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whether a sign of secrets begins here, with this letter.
+/// Returns `true` if a sign of secrets with this first letter begins at the position.
 fn begins(bytes: &[u8], at: usize, first: u8) -> bool {
     let signs = &BY_FIRST[usize::from(first)];
     if signs.is_empty() && !matches!(first, b'$' | b'-') {
@@ -164,7 +164,7 @@ fn begins(bytes: &[u8], at: usize, first: u8) -> bool {
     hash || flag || signs.iter().any(sign)
 }
 
-/// A text without what is a secret by its shape; `deeper` looks into what was below base64.
+/// Redacts the secrets in a text that have a recognizable shape; `deeper` checks decoded base64.
 pub(super) fn shapes(text: &str, deeper: impl Fn(&str) -> bool) -> String {
     let told = replace(TOKENS.as_ref(), text, |_| REDACTED.to_owned());
     let told = replace(ADDRESSES.as_ref(), &told, |found| {
@@ -206,7 +206,7 @@ fn replace<'t>(pattern: Option<&Regex>, text: &'t str, with: impl Fn(&Captures<'
     }
 }
 
-/// The text below base64 of either alphabet; none if there is no text.
+/// Decodes base64 of either alphabet; `None` if the result is not a text.
 pub(super) fn decoded(word: &str) -> Option<String> {
     let alphabet = if word.contains(['-', '_']) {
         &alphabet::URL_SAFE

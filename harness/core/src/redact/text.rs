@@ -1,4 +1,4 @@
-//! Secrets in texts that people and programs write: logs, messages, what a step says, files inside objects.
+//! Secrets in texts that people and programs write: logs, messages, output of steps, files inside objects.
 
 mod values;
 
@@ -10,24 +10,24 @@ use super::{REDACTED, is_secret_name, redact_deep, shapes};
 use values::Lines;
 pub(super) use values::{flag_without_value, is_short_flag, of_user};
 
-/// So many times something is unpacked that was inside a text.
+/// Number of levels that are unpacked if texts contain texts.
 pub(super) const DEPTH: usize = 4;
 
-/// In a text this many brackets are looked at that may begin JSON.
+/// Number of brackets in a text that are tried as the beginning of JSON.
 const BRACKETS: usize = 32;
 
-/// A text without what could let somebody in. What is not secret stays, so that it still says something.
+/// Returns a text without its credentials. Everything else stays, so that the text remains useful.
 pub fn text(text: &str) -> String {
     deep(text, DEPTH).into_owned()
 }
 
-/// The same, for a text that was inside so many others.
+/// Redacts a text that may contain `depth` levels of nested texts.
 pub(super) fn deep(text: &str, depth: usize) -> Cow<'_, str> {
     if !shapes::is_suspicious(text) {
         return Cow::Borrowed(text);
     }
     if depth == 0 {
-        // Nobody who means well packs texts into texts that deeply.
+        // No ordinary program nests texts that deeply.
         return Cow::Owned(REDACTED.to_owned());
     }
     if let Some(told) = whole_json(text, depth) {
@@ -43,7 +43,7 @@ pub(super) fn deep(text: &str, depth: usize) -> Cow<'_, str> {
     }
 }
 
-/// A text that is JSON, and nothing else.
+/// Redacts a text that is JSON as a whole.
 fn whole_json(text: &str, depth: usize) -> Option<Cow<'_, str>> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
@@ -58,7 +58,7 @@ fn whole_json(text: &str, depth: usize) -> Option<Cow<'_, str>> {
     })
 }
 
-/// JSON inside a text, as loggers write it.
+/// Redacts JSON inside a text, as loggers write it.
 fn embedded_json(text: &str, depth: usize) -> String {
     let mut told = String::with_capacity(text.len());
     let mut rest = text;
@@ -87,7 +87,7 @@ fn embedded_json(text: &str, depth: usize) -> String {
     told
 }
 
-/// Keys, blocks and lists over several lines, and names with values in each.
+/// Redacts keys, blocks and lists that span several lines, and named values within lines.
 fn by_lines(text: &str) -> String {
     let mut in_key = false;
     let mut block: Option<usize> = None;
@@ -133,13 +133,13 @@ fn by_lines(text: &str) -> String {
     told.join("\n")
 }
 
-/// What stands before a key in its first line.
+/// Returns the first line of a private key without the key.
 fn before_key(line: &str) -> String {
     let before = line.split("-----BEGIN").next().unwrap_or_default();
     format!("{before}{REDACTED}")
 }
 
-/// Whether a line begins a block of YAML that is the value of a secret: `password: |`.
+/// Returns `true` if a line begins a YAML block that is the value of a secret: `password: |`.
 fn is_block(line: &str) -> bool {
     let Some((name, rest)) = line.split_once(':') else {
         return false;

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::super::{REDACTED, is_secret_name, names::is_password, shapes::decoded};
 
-/// What stands behind a telling name and says something of the secret instead of being it.
+/// First words of prose that follows a secret name and describes the secret.
 const PROSE: [&str; 44] = [
     "a",
     "access",
@@ -54,12 +54,12 @@ const PROSE: [&str; 44] = [
     "wrong",
 ];
 
-/// Where files lie whose name a value may be.
+/// Folders of files. A value that begins with one is a path.
 const FOLDERS: [&str; 9] = [
     "/var/", "/etc/", "/run/", "/root", "/home/", "/tmp/", "/opt/", "/usr/", "/dev/",
 ];
 
-/// Ways to say who somebody is, before what proves it.
+/// Authentication schemes that precede a credential.
 const SCHEMES: [&str; 7] = [
     "bearer",
     "basic",
@@ -70,7 +70,7 @@ const SCHEMES: [&str; 7] = [
     "aws4-hmac-sha256",
 ];
 
-/// Programs that take a password behind a short flag.
+/// Programs that take a password after a short flag.
 const SHORT: [(&str, &str); 6] = [
     ("sshpass", "-p"),
     ("login", "-p"),
@@ -80,7 +80,7 @@ const SHORT: [(&str, &str); 6] = [
     ("ldap", "-w"),
 ];
 
-/// A flag and what follows it, as a command line or as a list.
+/// A flag and its value, on a command line or in a list.
 static FLAGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r#"(?:^|[\s"'\[(,=])(?P<flag>--?[A-Za-z][A-Za-z0-9_.-]*)(?:["'],\s*["']|\s+)(?P<value>"[^"]*"|'[^']*'|[^\s"']+)"#,
@@ -96,15 +96,15 @@ static SENTENCES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Reads one line after the other, because a name may stand in the line before its value.
+/// Redacts line by line. The name of a value may be in an earlier line.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// The value of a member `name`, which says what the member `value` is.
+    /// Value of the latest member `name` or `key`, which names the member `value`.
     called: String,
 }
 
 impl Lines {
-    /// A line without the values of secrets.
+    /// Returns a line without the values of secrets.
     pub(super) fn line(&mut self, line: &str) -> String {
         sentences(&flags(&self.named(line)))
     }
@@ -138,7 +138,7 @@ impl Lines {
     }
 }
 
-/// The next place where a name may end, and its width.
+/// Returns the next position where a name may end, and the width of the separator.
 fn separator(line: &str, mut from: usize) -> Option<(usize, usize)> {
     loop {
         let found = line[from..].find(['=', ':', '>', '%'])? + from;
@@ -153,18 +153,18 @@ fn separator(line: &str, mut from: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// A name, what parts it from its value, and where the value is.
+/// A name, its separator and the range of its value.
 struct Named<'l> {
     name: &'l str,
     begins: usize,
-    /// What stands between them.
+    /// Separator between the name and the value.
     by: &'l str,
     value: Range<usize>,
     quoted: bool,
 }
 
 impl<'l> Named<'l> {
-    /// The name that ends before `at`, but does not begin before `done`.
+    /// Finds the name that ends before `at` and does not begin before `done`.
     fn at(line: &'l str, done: usize, at: usize, width: usize) -> Option<Self> {
         let by = &line[at..at + width];
         let rest = &line[at + width..];
@@ -198,7 +198,7 @@ impl<'l> Named<'l> {
         Some(named)
     }
 
-    /// Finds where the value ends.
+    /// Finds the end of the value.
     fn find(&mut self, line: &str, spaced: bool, at_start: bool, enclosing: Option<char>) {
         let start = self.value.start;
         let rest = &line[start..];
@@ -224,7 +224,7 @@ impl<'l> Named<'l> {
                 || names_itself("authorization")
                 || (at_start && (spaced || is_rest(rest) && !(self.is_flag() && has_name(rest))))
             {
-                // Until a quote that something around it began with.
+                // Ends at a quote that encloses the whole pair.
                 rest.find(['"', '\'']).unwrap_or(rest.trim_end().len())
             } else {
                 word(rest, self.by == "%3D" || self.by == "%3d")
@@ -256,7 +256,7 @@ impl<'l> Named<'l> {
         line[..self.begins].ends_with(['?', '&'])
     }
 
-    /// Whether a value behind a telling name is no secret.
+    /// Returns `true` if the value is not a secret, although its name is that of one.
     fn is_harmless(&self, line: &str) -> bool {
         let value = &line[self.value.clone()];
         let plain = value.trim_matches(['[', ' ']);
@@ -276,7 +276,7 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// How long a text is that ends with this quote behind so many backslashes.
+/// Returns the length of a text that ends at a quote with this number of backslashes before it.
 fn closing(text: &str, quote: char, slashes: usize) -> usize {
     let mut from = 0;
     while let Some(at) = text[from..].find(quote) {
@@ -285,7 +285,7 @@ fn closing(text: &str, quote: char, slashes: usize) -> usize {
         if escaped == slashes {
             return before.len() - slashes;
         }
-        // Fewer backslashes end what is around it.
+        // A quote with fewer backslashes ends the enclosing text.
         if escaped < slashes {
             return before.len() - escaped;
         }
@@ -294,7 +294,8 @@ fn closing(text: &str, quote: char, slashes: usize) -> usize {
     text.len()
 }
 
-/// How long the word is that says how somebody proves who he is, with the space behind it.
+/// Returns the length of an authentication scheme at the beginning of a text, with the space after it; 0 if there is
+/// none.
 fn scheme(text: &str) -> usize {
     let Some((word, _)) = text.split_once(' ') else {
         return 0;
@@ -306,12 +307,12 @@ fn scheme(text: &str) -> usize {
     }
 }
 
-/// Whether all that follows a name at the beginning of a line is its value.
+/// Returns `true` if the whole rest of a line is the value of the name at its beginning.
 fn is_rest(text: &str) -> bool {
     !text.contains('=') && !text.contains(" -") && !text.contains('/') && !text.contains(['"', '\'', '&', ';', ','])
 }
 
-/// Whether another name follows in a text, behind the word that it begins with: `x7 token: …`.
+/// Returns `true` if another name follows the first word of a text: `x7 token: …`.
 fn has_name(text: &str) -> bool {
     let names = text
         .split_whitespace()
@@ -322,7 +323,7 @@ fn has_name(text: &str) -> bool {
         .any(|name| !name.is_empty() && name.chars().all(is_of_name))
 }
 
-/// How long the value is that a text begins with, without quotes.
+/// Returns the length of the unquoted value at the beginning of a text.
 fn word(text: &str, encoded: bool) -> usize {
     let mut end = text.len();
     for (at, c) in text.char_indices() {
@@ -347,7 +348,7 @@ fn begins_with_name(text: &str) -> bool {
     behind.len() < text.len() && behind.starts_with(['=', ':'])
 }
 
-/// What stands for a value, or says that there is none.
+/// Returns `true` for a placeholder, or a value that means that there is none.
 fn is_placeholder(value: &str, name: &str) -> bool {
     let plain = value.to_ascii_lowercase();
     let words = [
@@ -396,7 +397,7 @@ fn is_reference(value: &str) -> bool {
         .is_some_and(|(namespace, name)| is_name(namespace) && is_name(name))
 }
 
-/// Whether a value begins as a sentence that says something of a secret.
+/// Returns `true` if a value begins like a sentence about a secret.
 fn is_prose(value: &str) -> bool {
     let first = value
         .split(|c: char| !c.is_ascii_alphabetic())
@@ -406,7 +407,7 @@ fn is_prose(value: &str) -> bool {
         || first == value && PROSE.contains(&first)
 }
 
-/// Whether a value is a number of things of this name, with more behind it: `pass: 12, fail: 3`.
+/// Returns `true` if a value is a number of items, with more text after it: `pass: 12, fail: 3`.
 fn is_count(value: &str, name: &str) -> bool {
     let first = value.split([' ', ',']).next().unwrap_or_default();
     let counted = matches!(
@@ -416,19 +417,19 @@ fn is_count(value: &str, name: &str) -> bool {
     counted && first.len() < value.len() && first.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether this is a flag whose value is a secret and stands behind it: `--password`.
+/// Returns `true` for a flag whose value is a secret and the next argument: `--password`.
 pub(in crate::redact) fn flag_without_value(text: &str) -> bool {
     text.starts_with('-') && text.chars().all(is_of_name) && is_secret_name(text)
 }
 
-/// Whether what follows a short flag is a password because of the program that gets it.
+/// Returns `true` if the program on the line takes a password after this short flag.
 pub(in crate::redact) fn is_short_flag(line: &str, flag: &str) -> bool {
     SHORT
         .iter()
         .any(|(program, short)| *short == flag && line.contains(program))
 }
 
-/// Flags whose value stands behind them.
+/// Redacts the values of flags that are the next argument.
 fn flags(line: &str) -> String {
     let Some(pattern) = FLAGS.as_ref() else {
         return REDACTED.to_owned();
@@ -439,7 +440,7 @@ fn flags(line: &str) -> String {
         let (Some(flag), Some(value)) = (found.name("flag"), found.name("value")) else {
             break;
         };
-        // What is no value may be the next flag.
+        // The text after a flag without a secret value may be the next flag.
         from = flag.end();
         let given = value.as_str().trim_matches(['"', '\'']);
         let start = value.start() + value.as_str().len() - value.as_str().trim_start_matches(['"', '\'']).len();
@@ -463,7 +464,7 @@ fn flags(line: &str) -> String {
     told
 }
 
-/// Where the password begins in `--user name:password`; none if there is none.
+/// Returns the position of the password in `--user name:password`; `None` without a password.
 pub(in crate::redact) fn of_user(flag: &str, value: &str) -> Option<usize> {
     let takes = matches!(flag, "-u" | "-U" | "--user" | "--proxy-user" | "--userpwd");
     let (user, password) = value.split_once(':').filter(|_| takes)?;
@@ -472,7 +473,7 @@ pub(in crate::redact) fn of_user(flag: &str, value: &str) -> Option<usize> {
     (!number(user) && !password.is_empty() && !password.starts_with('/')).then_some(user.len() + 1)
 }
 
-/// What sentences give away.
+/// Redacts secrets in sentences, such as `the password is "…"`.
 fn sentences(line: &str) -> String {
     let Some(pattern) = SENTENCES.as_ref() else {
         return REDACTED.to_owned();
