@@ -16,8 +16,8 @@ pub use crate::pattern::DifferenceKind;
 pub struct Finding {
     /// The requirements that it refutes; empty if a step failed that proves none.
     pub requirements: BTreeSet<RequirementId>,
-    /// The field that differs, written the same way for every case, such as `spec.gracefulEvictionTasks[].purgeMode`; none
-    /// if it is about no field, or about several.
+    /// The field that differs, written the same way for every case, such as `spec.gracefulEvictionTasks[].purgeMode`;
+    /// none if it is about no field, or about several.
     pub field: Option<String>,
     /// How it differs. Findings with the same requirement, field and kind show one defect.
     pub kind: DifferenceKind,

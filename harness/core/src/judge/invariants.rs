@@ -1,19 +1,20 @@
 //! Invariants: rules that hold in every run, independent of its steps.
 //!
-//! - here: what is true of every failover; `copies`: how many copies there are and when; `pods`: the same at the level of
-//!   pods;
+//! - here: what is true of every failover; `copies`: how many copies there are and when; `pods`: the same at the level
+//!   of pods;
 //! - `bindings`: how many bindings and tasks there are, and when tasks may be written and carried out; `labels`: where
 //!   injected labels are, and how long; `bare`: copies that lack them; `taints`: whose they are;
 //! - `placement`: where workloads go, and what is left behind; `scheduled`: when a result may name a new cluster;
 //!   `rates`: how fast; `tainting`: when clusters are tainted;
 //!   `gates`: what the target leaves alone;
 //! - `blocked`: what must be true of an eviction that cannot go ahead;
-//! - `moves`: tasks, from the failure until the migration is over; `state`: what is kept and injected; `failing`: copies
-//!   while a cluster fails; `settles`: what is left some time after the last move; `excuses`: edits by users;
+//! - `moves`: tasks, from the failure until the migration is over; `state`: what is kept and injected; `failing`:
+//!   copies while a cluster fails; `settles`: what is left some time after the last move; `excuses`: edits by users;
 //! - `writers`: who writes what, and what is left at the end; `instances`: which instance of the target writes.
 //!
-//! Each invariant is a function of the `History` that says how often it had something to judge and what it found. `history`
-//! sorts a timeline once, so that thousands of failovers in it are judged in little more time than it takes to read them;
+//! Each invariant is a function of the `History` that says how often it had something to judge and what it found.
+//! `history` sorts a timeline once, so that thousands of failovers in it are judged in little more time than it takes
+//! to read them;
 //! `cluster` is what is kept of Clusters.
 
 mod bare;
@@ -71,7 +72,8 @@ pub struct Judged {
     pub judged: BTreeMap<Invariant, usize>,
 }
 
-/// Judges a timeline by all invariants but the exempt ones. Some ask what the target was started with: the plan says it.
+/// Judges a timeline by all invariants but the exempt ones. Some ask what the target was started with: the plan says
+/// it.
 pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Plan>) -> Judged {
     let history = History::of(before_clean_up(timeline), Precedence::of(timeline));
     let target = Target::of(timeline);

@@ -1,8 +1,8 @@
 //! The judge: what a closed timeline says about an implementation. Pure; the same timeline gives the same verdict.
 //!
 //! - [`judge`] walks through the steps of a plan along the marks of its timeline and checks the invariants;
-//! - [`judge_recording`] checks the invariants alone, on a timeline that no case belongs to; [`recorded`] also looks for
-//!   the steps of a case in it;
+//! - [`judge_recording`] checks the invariants alone, on a timeline that no case belongs to; [`recorded`] also looks
+//!   for the steps of a case in it;
 //! - [`Weighed`] sorts findings by their consequence for the implementation;
 //! - [`failovers`] finds the eviction tasks in a timeline, [`invariants`] judges them; `order` knows which of two events came
 //!   first, as far as the timeline's order goes;
@@ -198,8 +198,8 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     }
 }
 
-/// Returns true if a finding is about what its case is about: a step found it, or it refutes a requirement of the case. What
-/// refutes no requirement makes the run untrustworthy, whatever the case is about.
+/// Returns true if a finding is about what its case is about: a step found it, or it refutes a requirement of the case.
+/// What refutes no requirement makes the run untrustworthy, whatever the case is about.
 fn is_of_case(finding: &Finding, plan: &Plan) -> bool {
     finding.step.is_some() || finding.requirements.is_empty() || !finding.requirements.is_disjoint(&plan.about)
 }

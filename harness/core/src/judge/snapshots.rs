@@ -1,7 +1,7 @@
 //! Snapshots: the state of a run as text, with everything normalised that differs between runs.
 //!
-//! Members stand under their roles, captured values under their names, the run's namespace as `default`, so that the text is the same whichever member
-//! the scheduler chose. This is the only place where values are replaced.
+//! Members stand under their roles, captured values under their names, the run's namespace as `default`, so that the
+//! text is the same whichever member the scheduler chose. This is the only place where values are replaced.
 
 use std::collections::BTreeMap;
 

@@ -194,8 +194,8 @@ pub(super) fn gracefully_never_without_copy(history: &History<'_>, plan: Option<
     found
 }
 
-/// The first revision of the old copy that goes, or is gone, because of this task: what happens when the workload is back
-/// there, or leaves it again, has nothing to do with it, nor does what a step of the case removes.
+/// The first revision of the old copy that goes, or is gone, because of this task: what happens when the workload is
+/// back there, or leaves it again, has nothing to do with it, nor does what a step of the case removes.
 fn marked<'a>(history: &History<'a>, task: &Task) -> Option<(&'a Entry, &'a Revision)> {
     let again = history
         .tasks_beside(task)

@@ -21,8 +21,8 @@ use crate::{
 /// Longest time that an eviction may wait without an explanation.
 const EXPLAINED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How much earlier than the timeline an implementation may reckon that an eviction is due: taints say when they came in
-/// whole seconds, and the observer hears of them a little later.
+/// How much earlier than the timeline an implementation may reckon that an eviction is due: taints say when they came
+/// in whole seconds, and the observer hears of them a little later.
 const EARLY: Duration = Duration::from_secs(2);
 
 /// The longest label value.
@@ -154,8 +154,8 @@ fn taints_at<'h>(history: &'h History<'_>, task: &Task) -> &'h Taints {
         .unwrap_or(&NONE)
 }
 
-/// Since when a cluster has had a `NoExecute` taint that a binding tolerates no longer, just before an entry; none if it
-/// has no such taint.
+/// Since when a cluster has had a `NoExecute` taint that a binding tolerates no longer, just before an entry; none if
+/// it has no such taint.
 pub(super) fn failing_since(history: &History<'_>, cluster: &str, binding: &Value, before: &Entry) -> Option<Moment> {
     let placement = binding.pointer("/spec/placement/clusterTolerations");
     let tolerations = placement

@@ -30,8 +30,8 @@ pub(super) fn origin_gone_first(history: &History<'_>) -> Found {
                 continue;
             }
             let was_there = was_there(copies, (entry, revision), &task.from, &history.precedence);
-            // The task may be cleared with the decision where the new copy goes, before that is there. Why one is cleared
-            // while the old copy is there is not known here; PRG-03 does not ask.
+            // The task may be cleared with the decision where the new copy goes, before that is there. Why one is
+            // cleared while the old copy is there is not known here; PRG-03 does not ask.
             let is_shown = is_first && task.is_to_remove_at(entry.seq) && matches!(was_there, There::No);
             is_first = false;
             if !is_shown && !task.is_pending_at(entry.seq) {

@@ -14,8 +14,8 @@ use crate::{
 /// Reason for which a task was written that no gate controls.
 const BY_APPLICATION: &str = "ApplicationFailure";
 
-/// GAT-01, GAT-06: with the gate Failover off no task is written, and no cluster gets a taint of a `ClusterTaintPolicy`.
-/// A case that runs a command, such as drain, asks for more than the gate rules.
+/// GAT-01, GAT-06: with the gate Failover off no task is written, and no cluster gets a taint of a
+/// `ClusterTaintPolicy`. A case that runs a command, such as drain, asks for more than the gate rules.
 pub(super) fn off_moves_nothing(history: &History<'_>, target: &Target<'_>, plan: Option<&Plan>) -> Found {
     let mut found = Found::default();
     let is_off = |plan: &&Plan| plan.controller.feature_gates.get("Failover") != Some(&true);

@@ -1,5 +1,5 @@
-//! A timeline, sorted for the questions that invariants ask. A recording may hold thousands of failovers: what is asked for
-//! each of them must not lead through the whole of it.
+//! A timeline, sorted for the questions that invariants ask. A recording may hold thousands of failovers: what is asked
+//! for each of them must not lead through the whole of it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -33,8 +33,8 @@ struct Repels {
     since: Duration,
 }
 
-/// TNT-01, TNT-02, TNT-10, APP-08: a cluster that newly enters a scheduling result is in the affinity, has no taint that the
-/// workload does not tolerate, and is not one that the workload was evicted from a short while ago.
+/// TNT-01, TNT-02, TNT-10, APP-08: a cluster that newly enters a scheduling result is in the affinity, has no taint
+/// that the workload does not tolerate, and is not one that the workload was evicted from a short while ago.
 pub(super) fn destination_fits(history: &History<'_>, target: &Target<'_>, allowances: &Allowances) -> Found {
     let mut found = Found::default();
     let mut clusters: BTreeMap<String, Vec<Repels>> = BTreeMap::new();

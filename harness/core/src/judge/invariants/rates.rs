@@ -102,8 +102,8 @@ fn is_unready(cluster: &Value) -> bool {
     conditions.any(|it| it["type"] == "Ready" && it["status"] != "True")
 }
 
-/// RAT-01, RAT-02, RAT-03: of the evictions from one cluster no more begin in any time than the rate allows, the first one
-/// being free; while evictions are stopped, none does.
+/// RAT-01, RAT-02, RAT-03: of the evictions from one cluster no more begin in any time than the rate allows, the first
+/// one being free; while evictions are stopped, none does.
 pub(super) fn kept(history: &History<'_>, plan: Option<&Plan>) -> Found {
     let mut found = Found::default();
     // What is asked of a faster run is not asked of rates.
@@ -144,8 +144,9 @@ pub(super) fn kept(history: &History<'_>, plan: Option<&Plan>) -> Found {
     found
 }
 
-/// When instances of the implementation began anew, which need not know when the one before them did something, and when
-/// its requests began or ceased to fail or to take longer: what it had decided one after the other may be written at once.
+/// When instances of the implementation began anew, which need not know when the one before them did something, and
+/// when its requests began or ceased to fail or to take longer: what it had decided one after the other may be written
+/// at once.
 fn restarts(history: &History<'_>, plan: &Plan) -> Vec<Restart> {
     let begins = |step: usize| {
         let action = plan.steps.get(step).map(|step| &step.action);

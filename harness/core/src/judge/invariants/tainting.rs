@@ -1,4 +1,5 @@
-//! Taints that the implementation puts on clusters: only where a `ClusterTaintPolicy` has them, and not before their time.
+//! Taints that the implementation puts on clusters: only where a `ClusterTaintPolicy` has them, and not before their
+//! time.
 
 use std::{collections::BTreeMap, time::Duration};
 

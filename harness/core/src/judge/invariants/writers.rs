@@ -215,8 +215,8 @@ pub(super) fn only_the_target(timeline: &Timeline) -> Found {
     found
 }
 
-/// A write that changes nothing is a sign of a loop that never comes to rest. After a fault such writes are expected: an
-/// implementation does again what it cannot know to have been done.
+/// A write that changes nothing is a sign of a loop that never comes to rest. After a fault such writes are expected:
+/// an implementation does again what it cannot know to have been done.
 pub(super) fn no_idle_write(timeline: &Timeline, allowances: &Allowances) -> Found {
     let mut found = Found::default();
     if !allowances.is_empty() {
