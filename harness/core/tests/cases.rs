@@ -119,7 +119,7 @@ spec:
         told("title: A $(kind)", "title: A $(kin)"),
         "several.yaml:6:10: not every scenario has a parameter `kin` (did you mean `kind`?)"
     );
-    // What a file brings that does not fit here is told at the reference.
+    // An error in a value from a file is reported at the reference.
     assert!(
         told("{apiVersion: $(apiVersion), kind: $(kind), name: $(name)}", "$(ready)").contains("several.yaml:9:21: ")
     );

@@ -1,4 +1,4 @@
-//! Reports that somebody has edited: none is confirmed.
+//! Reports that were edited after the run: none is confirmed.
 
 #![expect(
     clippy::unwrap_used,

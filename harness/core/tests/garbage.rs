@@ -1,4 +1,4 @@
-//! What only the garbage collector of a cluster has not removed yet is held against nobody.
+//! Objects that only the garbage collector of a cluster has not removed yet are not held against the target.
 
 #![expect(
     clippy::unwrap_used,

@@ -24,7 +24,7 @@ use baton_core::{
 };
 use serde_json::Value;
 
-/// Where an example stands, and what it says.
+/// Place and content of an example.
 struct Example {
     line: usize,
     text: String,
@@ -107,7 +107,7 @@ fn around(steps: &str, catalogue: &Catalogue) -> String {
     text
 }
 
-/// What steps prove, and the roles that they bind.
+/// Collects the requirements that steps prove, and the roles that they bind.
 fn collect(value: &Value, proved: &mut BTreeSet<String>, bound: &mut BTreeSet<String>) {
     let texts = |value: &Value| match value {
         Value::Array(items) => items.iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect(),
@@ -149,7 +149,7 @@ fn every_example_is_read_as_a_case() {
     }
 }
 
-/// What of the language the examples use, and what there is to use.
+/// The parts of the language that the examples use, and all parts.
 #[derive(Default)]
 struct Language {
     /// Every field of every shape, by the names of both, and whether an example has it.

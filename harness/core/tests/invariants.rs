@@ -337,7 +337,8 @@ fn binding(at: u64, change: Change, tasks: &Value, clusters: &Value, statuses: &
     entry(at, "control", "ResourceBinding", change, object)
 }
 
-/// A workload that leaves member1 Gracefully: how long the old copy is kept, and whether the new one is healthy by then.
+/// A workload that leaves member1 Gracefully: how long the old copy is kept, and whether the new one is healthy by
+/// then.
 fn gracefully(kept: u64, period: Option<u64>, new_is_healthy: bool, old_is_healthy: bool) -> Vec<Entry> {
     let health = |healthy: bool| if healthy { "Healthy" } else { "Unhealthy" };
     let old = json!({"clusterName": "member1", "health": health(old_is_healthy)});
@@ -355,8 +356,8 @@ fn gracefully(kept: u64, period: Option<u64>, new_is_healthy: bool, old_is_healt
     ]
 }
 
-/// A workload that leaves two clusters Directly, one after the other; on the first it stays. It was on both of them from
-/// the begin, or it has come to the second only because the first failed.
+/// A workload that leaves two clusters Directly, one after the other; on the first it stays. It was on both of them
+/// from the begin, or it has come to the second only because the first failed.
 fn two_leave(together: bool) -> Vec<Entry> {
     let task = |cluster: &str| json!({"fromCluster": cluster, "purgeMode": "Directly"});
     let (one, two) = (json!({"name": "member1"}), json!({"name": "member2"}));
@@ -467,7 +468,7 @@ fn what_the_garbage_collector_has_not_removed_is_held_against_nobody(#[case] is_
     assert_eq!((of(&judged.findings), of(&judged.inconclusive)), (!is_gone, is_gone));
 }
 
-/// A run in which an invariant had nothing to judge that the case counts on: it shows nothing, and blames nobody.
+/// A run in which an invariant that the case counts on had nothing to judge: it shows nothing, and refutes nothing.
 #[test]
 fn what_had_nothing_to_judge_is_neither_shown_nor_refuted() {
     let case = common::case("proposal/deployment-directly.yaml");
@@ -485,7 +486,7 @@ fn what_had_nothing_to_judge_is_neither_shown_nor_refuted() {
     assert!(matches!(outcome, CaseOutcome::Inconclusive { .. }) && outcome.failed());
 }
 
-/// What is seen of a late eviction: nothing, an Event at some second, or a condition at some second.
+/// Explanation of a late eviction: none, an Event at some second, or a condition at some second.
 #[derive(Clone, Copy)]
 enum Seen {
     Nothing,
@@ -494,7 +495,7 @@ enum Seen {
 }
 
 /// A taint at 1 s that is tolerated for 10 s, and a task at 50 s. `busy`: another workload is evicted at 30 s; `rules`:
-/// state is to be preserved.
+/// the binding has rules for preserving state.
 fn late(seen: Seen, busy: bool, rules: bool) -> Vec<Entry> {
     let entry = |at: u64, kind: &str, object: Value| Entry {
         at: Duration::from_millis(at),

@@ -1,4 +1,5 @@
-//! Invariants of gates, rates, taints and placements say yes to good timelines and no to spoiled ones, which are made here.
+//! Invariants of gates, rates, taints and placements say yes to good timelines and no to spoiled ones, which are made
+//! here.
 
 #![expect(clippy::unwrap_used, reason = "what is made here fits, or the test has failed")]
 
@@ -225,7 +226,7 @@ fn replicas_add_up(#[case] there: u64, #[case] kind: &str, #[case] until: f64, #
     assert_eq!(story.judged(Invariant::ReplicasAddUp, with(true, &[])).1, refuted);
 }
 
-/// A task of member1 that is cleared at second 10 by somebody, and a copy there that goes at some second.
+/// A task of member1 that `by` clears at second 10, and a copy there that goes at some second.
 fn cleared(by: &str, gone: Option<f64>, result: &str) -> Story {
     let then = json!({"clusters": [{"name": result}]});
     let story = Story::begin()

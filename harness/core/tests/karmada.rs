@@ -1,7 +1,7 @@
 //! Timelines of runs against a real implementation, judged by the cases of today: each says what it really shows.
 //!
-//! They were recorded with Karmada f8fdd02d on kube-apiservers v1.36.2; `fixtures/timelines/karmada/README.md` says what
-//! is in each. Each has a twin here that is spoiled (or mended) in one place, and is judged differently for that.
+//! They were recorded with Karmada f8fdd02d on kube-apiservers v1.36.2; `fixtures/timelines/karmada/README.md` says
+//! what is in each. Each has a twin here that is spoiled (or mended) in one place, and is judged differently for that.
 
 #![expect(
     clippy::unwrap_used,
@@ -34,18 +34,18 @@ fn ids<'a>(ids: impl IntoIterator<Item = &'a RequirementId>) -> Vec<&'a str> {
 #[case::deployment("deployment-directly", &["REC-04"], &[])]
 #[case::statefulset("statefulset-directly", &["REC-04"], &[])]
 #[case::flink("flink-jobid-directly", &["REC-04"], &[])]
-// The hold ended at once, so that nobody knows whether it was respected.
+// The hold ended at once, so that it is not known whether it was respected.
 #[case::held("held-by-finalizer", &["PRG-13", "REC-04"], &["PRG-01", "PRG-02", "PRG-03"])]
 #[case::not_back("not-back-while-purged-policy", &["PRG-01", "PRG-02", "PRG-03", "PRG-13"], &["PRG-11"])]
 // The cut was healed before there was a task.
 #[case::cut_off("cut-off", &["REC-04"], &["PRG-03", "PRG-04", "PRG-12", "PRG-13", "PRG-15"])]
 #[case::cut_off_too("cut-off-cluster-scoped", &["REC-04"], &["PRG-03", "PRG-04", "PRG-12", "PRG-13", "PRG-15"])]
 #[case::unhealthy("unhealthy-for-long-given", &[], &[])]
-// Rules of its own for the health of a kind that no document speaks of.
+// Special rules for the health of a kind that no document speaks of.
 #[case::unknown("unknown-health", &[], &["APP-17"])]
 #[case::status("status-of-each-cluster", &[], &[])]
 #[case::second("second-failover", &["REC-04", "STP-14"], &[])]
-// A label that cannot be right is no fault of whoever injects it.
+// A wrong label is not the fault of the component that injects it.
 #[case::million("whole-numbers-a-million", &["REC-04", "STP-07"], &["REC-02"])]
 #[case::cluster_scoped(
     "cluster-scoped",

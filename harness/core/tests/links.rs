@@ -27,7 +27,7 @@ fn guides() -> Vec<PathBuf> {
     found
 }
 
-/// What a guide refers to: targets of links, and files that it names in full.
+/// References of a guide: targets of links, and files that it names in full.
 fn references(text: &str) -> Vec<(bool, &str)> {
     let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let links = links.filter(|link| !link.contains("://") && !link.starts_with('#'));

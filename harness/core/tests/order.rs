@@ -1,4 +1,4 @@
-//! What the judge says where the order of two events is not certain: never that it was right.
+//! Verdicts where the order of two events is not certain: never that it was right.
 
 #![expect(
     clippy::unwrap_used,
@@ -36,7 +36,7 @@ fn verdict(mut lines: Vec<Value>) -> Verdict {
     judge::judge(&Plan::of(&common::case("proposal/deployment-directly.yaml")), &timeline)
 }
 
-/// Where the last line is that says this of the Deployment on a member.
+/// Number of the last line with this change of the Deployment on a member.
 fn line(lines: &[Value], change: &str) -> usize {
     let is = |line: &Value| line["kind"] == "Deployment" && line["type"] == change && line["cluster"] != "control";
     lines.iter().rposition(is).unwrap()

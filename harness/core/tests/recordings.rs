@@ -56,7 +56,7 @@ fn texts<'a>(ids: impl IntoIterator<Item = &'a RequirementId>) -> Vec<&'a str> {
     ids.into_iter().map(RequirementId::as_str).collect()
 }
 
-/// The cases of the proposal, on recordings of somebody who drove as they do: in other namespaces, with other taints.
+/// The cases of the proposal, on recordings of a driver that acts as they do: in other namespaces, with other taints.
 #[rstest]
 #[case::deployment(
     "scenario-deployment",
@@ -71,7 +71,7 @@ fn texts<'a>(ids: impl IntoIterator<Item = &'a RequirementId>) -> Vec<&'a str> {
     "scenario-flinkdeployment",
     "flink-jobid-directly",
     &["REC-04"],
-    // The order of the copies cannot be told there.
+    // The order of the copies is not known there.
     &[
         "FLK-01", "POL-01", "POL-02", "REC-01", "REC-02", "REC-03", "REC-08", "STP-01", "STP-02", "STP-04", "STP-13", "TNT-01",
     ],
@@ -79,7 +79,7 @@ fn texts<'a>(ids: impl IntoIterator<Item = &'a RequirementId>) -> Vec<&'a str> {
 #[case::one_path_misses(
     "path-misses",
     "deployment-directly",
-    // The labels lack what the task lacks: that is no fault of whoever injects them.
+    // The labels lack what the task lacks: that is not the fault of the component that injects them.
     &["REC-04", "STP-01", "STP-02", "STP-03", "STP-04", "STP-06"],
     &["POL-01", "POL-02", "PRG-01", "PRG-02", "PRG-03", "PRG-07", "REC-03", "REC-08", "TNT-01"],
 )]
@@ -111,7 +111,7 @@ fn findings_name_entries_of_the_recording() {
     }
 }
 
-/// What the driver did not do is no fault of the implementation.
+/// A step that the driver left out is not a fault of the implementation.
 #[test]
 fn a_step_that_nobody_took_is_told() {
     let whole = recording("scenario-deployment");

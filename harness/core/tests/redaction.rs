@@ -1,4 +1,5 @@
-//! What must not get into any output, and what must stay as it is: `redaction/secrets.jsonl`, `redaction/harmless.jsonl`.
+//! Values that must not get into any output, and values that must stay: `redaction/secrets.jsonl`,
+//! `redaction/harmless.jsonl`.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
@@ -9,7 +10,7 @@ fn lines(file: &str) -> Vec<Value> {
     file.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What becomes of a value in an object, and of its texts in a log.
+/// Returns a value as it is recorded in an object, and its texts as in a log.
 fn told(given: &Value) -> Vec<String> {
     let mut value = given.clone();
     redact(&mut value);

@@ -81,7 +81,7 @@ fn every_case_and_target_of_the_repository_is_valid() {
     }
 }
 
-/// What a schema can know is refused by it as by the reader.
+/// The schema refuses what the reader refuses, as far as a schema can.
 #[rstest]
 #[case("title: Everything is right here", "title: 7")]
 #[case("title: Everything", "titel: Everything")]

@@ -1,4 +1,4 @@
-//! Which cases can be run beside each other on one control plane.
+//! Cases that can run together on one control plane.
 
 mod common;
 

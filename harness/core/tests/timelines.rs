@@ -117,7 +117,7 @@ fn a_run_that_cannot_go_on_is_a_finding(#[case] marks: Vec<Mark>, #[case] end: S
     assert!(finding.requirements.is_empty());
     assert!(finding.seen.starts_with(seen), "{}", finding.seen);
     assert!(!verdict.shown.contains(&"REC-01".into()) && !verdict.shown.contains(&"PRG-03".into()));
-    // It is told after it was written and read again.
+    // It is reported after it was written and read again.
     let mut text = Vec::new();
     cut.write(&mut text).unwrap();
     assert_eq!(

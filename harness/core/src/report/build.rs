@@ -149,7 +149,7 @@ pub fn asked_of(requirements: &[RequirementReport]) -> Asked {
     requirements.iter().map(of).collect()
 }
 
-/// What cases come to for each requirement; what the requirements said before does not matter.
+/// Builds the results of the cases for each requirement; earlier results of the requirements are ignored.
 pub fn requirements(
     asked: Vec<RequirementReport>,
     features: &BTreeSet<Feature>,
@@ -230,7 +230,7 @@ fn numbers<'a>(requirements: impl IntoIterator<Item = &'a RequirementReport>) ->
     numbers
 }
 
-/// What can be claimed of the core and of everything else; nothing where the catalogue names no core.
+/// Results for the core and for everything else; empty if the catalogue names no core.
 pub fn profiles(
     core: &BTreeSet<Feature>,
     declared: &BTreeSet<Feature>,
@@ -285,7 +285,7 @@ pub fn core_of(profiles: &[ProfileReport]) -> BTreeSet<Feature> {
 }
 
 impl CaseReport {
-    /// What a report says of a result.
+    /// Builds the report of a result.
     pub fn of(result: &CaseResult) -> Self {
         let mut report = Self {
             name: result.case.clone(),
@@ -376,7 +376,7 @@ fn timing(result: &CaseResult) -> Timing {
 }
 
 impl FindingReport {
-    /// What a report says of a finding.
+    /// Builds the report of a finding.
     pub fn of(finding: &Finding) -> Self {
         Self {
             requirements: finding.requirements.clone(),

@@ -1,4 +1,4 @@
-//! What became better or worse from one report to another.
+//! Improvements and regressions from one report to another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,17 +57,17 @@ pub enum Direction {
 /// Two reports, compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// Why the results may differ for another reason than the implementation.
+    /// Reasons for differences other than the implementation.
     pub notes: Vec<String>,
     /// Cases that only one of the reports has, and cases with another name.
     pub suite: Vec<String>,
     /// Defects that are new, gone, or in other cases than before, known or not: worse ones first.
     pub defects: Vec<MovedDefect>,
-    /// What became better: requirements, then cases.
+    /// Improvements: requirements, then cases.
     pub better: Vec<Moved>,
-    /// What became worse.
+    /// Regressions.
     pub worse: Vec<Moved>,
-    /// What is different without being better or worse.
+    /// Differences that are neither.
     pub other: Vec<Moved>,
 }
 
@@ -289,7 +289,7 @@ fn requirements(report: &ConformanceReport) -> Results {
         RequirementResult::Shown => 3,
     };
     let asked_for: BTreeSet<_> = report.cases.iter().flat_map(|case| &case.requirements).collect();
-    // That nobody asked says nothing of the implementation: the report is of a part of the cases.
+    // A requirement that was not tested says nothing about the implementation: the report is of a part of the cases.
     let told = report
         .requirements
         .iter()

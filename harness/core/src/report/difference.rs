@@ -1,4 +1,4 @@
-//! What a revision changed in its object, path by path, for people.
+//! Changes of a revision in its object, path by path, for people.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use serde_json::Value;
 /// One place that differs. In JSON: `[path, before, after]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Changed(
-    /// Where, as in `status.conditions[Ready].status`.
+    /// Path, as in `status.conditions[Ready].status`.
     pub String,
-    /// What was there; none if nothing.
+    /// Previous value; `None` if there was none.
     pub Option<String>,
-    /// What is there now; none if nothing.
+    /// New value; `None` if there is none.
     pub Option<String>,
 );
 
-/// Longer values are cut: they are to be read, not to be kept.
+/// Longer values are cut: they are meant for reading, not for storage.
 const LONGEST_VALUE: usize = 160;
 
 /// Members of `metadata` that every write changes, or that say nothing.

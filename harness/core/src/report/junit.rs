@@ -15,9 +15,9 @@ use crate::{
 
 /// A report as JUnit XML.
 ///
-/// A case that deviates is a failure that names its defects; a case that only shows defects of other cases is a success with
-/// the property `defect.elsewhere`. A case that deviates as the baseline says is skipped, one that could not be run is an
-/// error, an unsupported one is skipped; one that
+/// A case that deviates is a failure that names its defects; a case that only shows defects of other cases is a success
+/// with the property `defect.elsewhere`. A case that deviates as the baseline says is skipped, one that could not be
+/// run is an error, an unsupported one is skipped; one that
 /// conforms only at a later try is a flaky success. A case that was run with several seeds is a test a seed.
 ///
 /// # Errors
@@ -130,7 +130,7 @@ fn shown<'r>(report: &'r ConformanceReport, case: &'r CaseReport) -> impl Iterat
         .filter(move |defect| is_judged && defect.cases.contains(&case.name))
 }
 
-/// An entry of the baseline, which is no test.
+/// An entry of the baseline, which is not a test.
 fn entry(entry: &BaselineEntry) -> Property {
     let cases: Vec<_> = entry.cases.iter().map(CaseId::as_str).collect();
     let name = if entry.outdated {

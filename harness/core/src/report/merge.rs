@@ -16,7 +16,7 @@ use crate::{
 /// So many missing shards are named.
 const MOST: usize = 10;
 
-/// Why reports do not go together.
+/// An error in combining reports.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum MergeError {
     /// There is none.
@@ -25,11 +25,11 @@ pub enum MergeError {
     /// Two of them speak of different things.
     #[error("the reports are not of one run: {what} is {first} in the first one and {other} in another one")]
     Different {
-        /// What is different.
+        /// Field that differs.
         what: &'static str,
-        /// What the first one says.
+        /// Value in the first one.
         first: String,
-        /// What the other one says.
+        /// Value in the other one.
         other: String,
     },
     /// One of them is of a whole suite.

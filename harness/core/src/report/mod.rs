@@ -1,13 +1,14 @@
-//! What a run leaves in files, and what can be made of such files. Everything here is made from the events of a run
+//! Files that a run writes, and documents made from them. Everything here is made from the events of a run
 //! and from nothing else.
 //!
 //! - [`model`]: the ConformanceReport, an API type that others can read; [`build`]: from events to it;
 //! - [`defects`]: the findings of all cases, each difference once; [`baseline`]: the known defects that still show;
 //! - `extent`: how much of the suite a report is about;
-//! - [`described`]: defects in words; [`junit`] and [`summary`]: a report for CI systems, as XML and as Markdown; [`lines`]: the events, a line of JSON each;
+//! - [`described`]: defects in words; [`junit`] and [`summary`]: a report for CI systems, as XML and as Markdown;
+//!   [`lines`]: the events, a line of JSON each;
 //! - [`timeline_view`]: a timeline as swim lanes, for people to look at; [`difference`]: what a revision changed;
-//! - [`verify`]: makes a report again from its evidence; [`settled`]: what of it timelines carry; [`compare`]: what became
-//!   better or worse between two reports; [`merge`]: one report from those of several shards.
+//! - [`verify`]: makes a report again from its evidence; [`settled`]: what of it timelines carry; [`compare`]: what
+//!   became better or worse between two reports; [`merge`]: one report from those of several shards.
 
 pub mod baseline;
 pub mod build;

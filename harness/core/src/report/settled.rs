@@ -1,4 +1,4 @@
-//! What is settled before the first case of a run, as digests that each timeline carries.
+//! Settings that are fixed before the first case of a run, as digests that each timeline carries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::{
 
 /// The digests of a run that begins, by what they are of.
 pub fn of_start(start: &RunStart) -> BTreeMap<String, String> {
-    // Which cases are about an entry is found anew by whoever verifies.
+    // The cases of an entry are left out: verification finds them again.
     let entries = baseline::entries(&start.baseline, &BTreeMap::new());
     Settled {
         baton_version: env!("CARGO_PKG_VERSION"),

@@ -7,8 +7,8 @@ use crate::{
     timeline::{Change, Entry, Event, ObjectId, Revision, World},
 };
 
-/// A world of what a subject speaks of, and of nothing else. [`find`](super::find) finds in it what it would find in the whole one,
-/// as long as roles and captures stay what they are.
+/// A world of what a subject speaks of, and of nothing else. [`find`](super::find) finds in it what it would find in
+/// the whole one, as long as roles and captures stay what they are.
 #[derive(Debug)]
 pub struct Followed<'a> {
     subject: &'a Subject,

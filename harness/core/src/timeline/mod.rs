@@ -106,8 +106,8 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// Appends an entry. Its time is kept to the microsecond, as it is written: what is judged while it is new is judged
-    /// the same when it has been read again.
+    /// Appends an entry. Its time is kept to the microsecond, as it is written: what is judged while it is new is
+    /// judged the same when it has been read again.
     ///
     /// # Errors
     /// [`TimelineError::Order`] if its `seq` is not greater than that of the last one.

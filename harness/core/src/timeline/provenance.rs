@@ -21,7 +21,8 @@ pub struct Provenance {
     /// The part of the selected cases that the run was of, as in `2/4`; none if it was all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
-    /// Digests of what is settled before the first case, by what they are of: the implementation, the selected cases, ….
+    /// Digests of what is settled before the first case, by what they are of: the implementation, the selected cases,
+    /// ….
     pub settled: BTreeMap<String, String>,
     /// The cases of the run that are not run because the target or the clusters lack something, with the reasons.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

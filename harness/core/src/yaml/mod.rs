@@ -1,10 +1,10 @@
 //! YAML files that people write: cases and target files.
 //!
-//! A reader of plain YAML stops at the first error and gives positions for few; an author gets all of them at once. In the order in
-//! which a file goes through it:
+//! A reader of plain YAML stops at the first error and gives positions for few; an author gets all of them at once. In
+//! the order in which a file goes through it:
 //!
-//! - [`parse`]: the file as a tree of [`Node`]s with positions; `build` makes it of a parser's events, `scalar` says what a
-//!   text without quotes means;
+//! - [`parse`]: the file as a tree of [`Node`]s with positions; `build` makes it of a parser's events, `scalar` says
+//!   what a text without quotes means;
 //! - [`shape`]: what a map may hold, said once for readers and for the schemas of editors;
 //! - `decode`: takes the tree apart and keeps everything that is wrong; [`Diagnostic`]: one such thing.
 //!

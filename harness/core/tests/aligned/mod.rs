@@ -1,8 +1,8 @@
 //! A timeline of a run of an earlier form of a case, as a run of the present one.
 //!
 //! Steps are found again by their texts. What a case asserts does not change what happens, so that an assertion that is
-//! new, or says something else, is looked at where its neighbours are. A new wait must end before the next step that was
-//! taken: if it does not, the case of today would have gone another way, and nothing from there on is a step of it.
+//! new, or says something else, is looked at where its neighbours are. A new wait must end before the next step that
+//! was taken: if it does not, the case of today would have gone another way, and nothing from there on is a step of it.
 
 use std::{fs, io::Read as _, time::Duration};
 
@@ -124,7 +124,7 @@ fn taken(timeline: &Timeline) -> Vec<Taken> {
     taken
 }
 
-/// The pairs of steps that are the same, as many as there can be in order; then assertions beside them, in order.
+/// The pairs of equal steps, as many as there can be in order; then assertions next to them, in order.
 fn pairs(taken: &[Taken], texts: &[String]) -> Vec<(usize, usize)> {
     let old: Vec<String> = taken.iter().map(|step| key(&step.text)).collect();
     let new: Vec<String> = texts.iter().map(|text| key(text)).collect();
@@ -169,7 +169,7 @@ fn pairs(taken: &[Taken], texts: &[String]) -> Vec<(usize, usize)> {
     all
 }
 
-/// What makes a step the same: of an assertion neither the time nor what it proves.
+/// Returns the text that identifies a step: for an assertion, neither its time nor the requirements that it proves.
 fn key(text: &str) -> String {
     let Some(assertion) = text.strip_prefix("assert ") else {
         return text.to_owned();

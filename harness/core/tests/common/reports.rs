@@ -36,7 +36,7 @@ use baton_core::{
 
 use super::common::{self, spoiled};
 
-/// A requirement that the cases show, one that a bad timeline breaks, one that nobody asks for, one undeclared.
+/// A requirement that the cases show, one that a bad timeline breaks, one without a case, one undeclared.
 pub const CATALOGUE: &str = "
 documents: {S: {title: T, url: u, standing: merged, note: n, lines: 9, sections: [{heading: H, line: 1}]}}
 core: [PurgeDirectly]
@@ -190,7 +190,7 @@ fn sealed(mut report: ConformanceReport) -> ConformanceReport {
     report
 }
 
-/// What comes of verifying a report with these timelines.
+/// Verifies a report with these timelines.
 pub fn verified(report: &ConformanceReport, timelines: &BTreeMap<String, Vec<u8>>) -> Verification {
     verified_where_there_is(None, report, timelines)
 }

@@ -62,14 +62,14 @@ fn revision(entry: &Entry) -> Option<&Revision> {
     }
 }
 
-/// Whether an entry is of the new copy.
+/// Returns `true` if an entry is of the new copy.
 fn is_new(entry: &Entry, task: &Task) -> bool {
     revision(entry).is_some_and(|revision| {
         !revision.cluster.is_control() && revision.cluster != task.from && task.is_copy(&ObjectId::of(revision))
     })
 }
 
-/// Where the old copy is gone.
+/// Position of the entry that deletes the old copy.
 fn origin_gone(entries: &[Entry], task: &Task) -> usize {
     let is_gone =
         |it: &Revision| it.change == Change::Deleted && it.cluster == task.from && task.is_copy(&ObjectId::of(it));
@@ -79,7 +79,7 @@ fn origin_gone(entries: &[Entry], task: &Task) -> usize {
         .unwrap()
 }
 
-/// Where the new copy comes to be.
+/// Position of the entry that creates the new copy.
 fn first_new(entries: &[Entry], task: &Task) -> usize {
     entries.iter().position(|entry| is_new(entry, task)).unwrap()
 }

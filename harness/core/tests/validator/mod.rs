@@ -101,7 +101,7 @@ impl Validator {
         Ok(())
     }
 
-    /// How many of the schemas fit, and why the others do not.
+    /// Number of the schemas that fit, and the errors of the others.
     fn fitting(&self, schemas: &Value, value: &Value, at: &str) -> (usize, String) {
         let results = list(schemas).into_iter().map(|schema| self.checked(&schema, value, at));
         let (fit, wrong): (Vec<_>, Vec<_>) = results.partition(Result::is_ok);

@@ -1,7 +1,7 @@
-//! A timeline as swim lanes: a lane a cluster, and one for the case; what happened on each, and when there was no copy
+//! A timeline as swim lanes: a lane a cluster, and one for the case; the events on each, and the windows without a copy
 //! of a workload, or one too many.
 //!
-//! - [`TimelineView::of`]: what is drawn; `words`: what an entry is drawn as; `windows`: no copy, two copies.
+//! - [`TimelineView::of`]: selects the events; `words`: describes an entry; `windows`: no copy, two copies.
 //!
 //! Only what tells of a failover is drawn: taints, bindings and their tasks, Works, templates and copies. The rest is
 //! counted, and on the timeline.
@@ -35,14 +35,14 @@ pub use words::What;
 pub struct TimelineView {
     /// The lanes, from left to right.
     pub lanes: Vec<Lane>,
-    /// What is drawn, in order.
+    /// Events, in order.
     pub events: Vec<Drawn>,
-    /// When there was no copy, or one too many.
+    /// Windows without a copy, or with one too many.
     pub windows: Vec<Window>,
-    /// Why a step that timed out may have done so, where something points to it.
+    /// Probable cause of a timeout, if the timeline points to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likely_cause: Option<String>,
-    /// How many entries are not drawn.
+    /// Number of entries that are not drawn.
     pub left_out: usize,
 }
 
@@ -67,20 +67,20 @@ pub struct Drawn {
     pub entry: u64,
     /// Its lane, from 0.
     pub lane: usize,
-    /// What it is drawn as.
+    /// Kind of the event.
     pub what: What,
     /// It in words.
     pub text: String,
     /// The object, if it is about one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub object: String,
-    /// Who wrote it, where the cluster tells.
+    /// Writer, where the cluster reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// What it changed; at most [`MOST_CHANGES`].
+    /// Changed fields; at most [`MOST_CHANGES`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Changed>,
-    /// How many changes are left out.
+    /// Number of changes that are left out.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: usize,
     /// The findings that were made here, from 0.
@@ -102,7 +102,7 @@ pub const MOST_EVENTS: usize = 400;
 /// A workload, by kind, namespace and name: what is the same in its template and its copies.
 type Workload = (String, String, String);
 
-/// What is known while a timeline is walked through.
+/// State while a timeline is walked through.
 struct Walk<'a> {
     workloads: BTreeSet<Workload>,
     /// Labels that some task preserves: worth naming where a copy appears.

@@ -1,4 +1,4 @@
-//! When there was no copy of a workload on any member, or one more than its binding names clusters.
+//! Windows without a copy of a workload on any member, or with one more than its binding names clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     timeline::{Change, Entry, ObjectId, Revision},
 };
 
-/// What a window is about.
+/// Kind of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WindowKind {
@@ -28,7 +28,7 @@ pub enum WindowKind {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Window {
-    /// What it is about.
+    /// Kind of the window.
     pub kind: WindowKind,
     /// The workload.
     pub workload: String,
@@ -37,16 +37,16 @@ pub struct Window {
     /// The drawn event that ended it; none if it lasted to the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<usize>,
-    /// How long it lasted, in seconds.
+    /// Duration in seconds.
     pub secs: f64,
 }
 
-/// What is known of one workload.
+/// State of one workload.
 #[derive(Default)]
 struct State {
     holders: BTreeSet<ClusterName>,
     result: BTreeSet<ClusterName>,
-    /// Whether there ever was a copy, and the template still asks for one.
+    /// Set if there ever was a copy, and the template still asks for one.
     wanted: bool,
     open: Option<(WindowKind, usize)>,
 }

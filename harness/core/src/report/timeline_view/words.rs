@@ -1,4 +1,4 @@
-//! What an entry is drawn as, and the words for it.
+//! Kinds of events, and the words for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::{
     timeline::{Change, ObjectId, Revision},
 };
 
-/// What something is drawn as.
+/// Kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum What {
@@ -79,7 +79,7 @@ pub(super) fn plainly(id: &ObjectId, revision: &Revision) -> (What, String) {
 }
 
 impl Walk<'_> {
-    /// What a revision is drawn as; nothing if it does not tell of a failover.
+    /// Describes a revision; returns nothing to draw if it is not part of a failover.
     pub(super) fn say(&self, id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Drawn {
         let kind = id.kind.as_str();
         if kind == "Cluster" {
@@ -153,7 +153,7 @@ impl Walk<'_> {
     }
 }
 
-/// What the control plane's Events say. Those of members tell of pods.
+/// Describes an Event of the control plane. Events of members are about pods.
 fn event(id: &ObjectId, revision: &Revision) -> Drawn {
     if !id.cluster.is_control() || matches!(revision.change, Change::List | Change::Deleted) {
         return None;
@@ -374,7 +374,7 @@ fn status_words(before: Option<&Value>, after: Option<&Value>) -> String {
     }
 }
 
-/// What of a label's key people look for.
+/// Returns the distinctive last part of a label's key.
 fn last_part(key: &str) -> &str {
     key.rsplit('/').next().unwrap_or(key)
 }

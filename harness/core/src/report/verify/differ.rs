@@ -1,4 +1,4 @@
-//! Where what a report says differs from what was made again.
+//! Differences between a report and one that was made again.
 
 use std::collections::BTreeSet;
 

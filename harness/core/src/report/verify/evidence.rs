@@ -28,7 +28,7 @@ pub(super) fn case<'a>(reported: &CaseReport, context: &VerifyContext<'a>) -> Re
     }
 }
 
-/// What the timeline of a case makes of it, and the run that it comes from.
+/// Judges a case by its timeline again; also returns the run that the timeline comes from.
 pub(super) fn judge_again(
     report: &ConformanceReport,
     reported: &CaseReport,
@@ -54,7 +54,7 @@ pub(super) fn judge_again(
     Ok((told(&result, reported), provenance))
 }
 
-/// What is known of a case of which nothing was judged.
+/// Builds the report of a case that was not judged.
 pub(super) fn not_judged(case: &Case, reported: &CaseReport, outcome: CaseOutcome) -> CaseReport {
     let result = CaseResult {
         seed: reported.seed,

@@ -1,6 +1,6 @@
 //! Makes a report again from the catalogue, the cases and its timelines, and says where it differs.
 //!
-//! What no timeline can say is taken from the report: how long things took on the wall, what earlier tries came to, and
+//! Facts that are not in timelines are taken from the report: wall-clock durations, results of earlier tries, and
 //! why a case could not be run. Timelines themselves are believed.
 
 mod differ;
@@ -27,26 +27,26 @@ use crate::{
 
 pub use objection::Objection;
 
-/// What came of a verification. Numbers are of runs of cases, one for each seed.
+/// The result of a verification. Numbers are of runs of cases, one for each seed.
 #[derive(Debug, Default)]
 pub struct Verification {
-    /// How many results follow from their timelines.
+    /// Number of results that follow from their timelines.
     pub confirmed: usize,
-    /// How many results have a timeline, or should.
+    /// Number of results that have a timeline, or should have one.
     pub judged: usize,
-    /// How many cases were not run, because the target or the clusters lack something.
+    /// Number of cases that were not run, because the target or the clusters lack something.
     pub unsupported: usize,
-    /// How many cases could not be run.
+    /// Number of cases that could not be run.
     pub broken: usize,
     /// Number of selected runs that the report does not have.
     pub missing: usize,
-    /// How many cases there are here that were not selected.
+    /// Number of cases in this suite that were not selected.
     pub not_selected: usize,
     /// Everything that does not follow.
     pub objections: Vec<Objection>,
 }
 
-/// What is needed to make a report again.
+/// The context for making a report again.
 pub struct VerifyContext<'a> {
     /// The requirements at hand.
     pub catalogue: &'a Catalogue,
@@ -164,7 +164,7 @@ fn without_evidence(
     Ok(evidence::not_judged(here, reported, outcome))
 }
 
-/// Whether the cases are those that were selected, each once for each seed, each with a timeline of its own.
+/// Checks that the cases are those that were selected, each once for each seed, each with a separate timeline.
 fn set_of_cases(report: &ConformanceReport) -> Vec<Objection> {
     let mut found = Vec::new();
     let (mut runs, mut files) = (BTreeSet::new(), BTreeSet::new());
@@ -210,7 +210,7 @@ fn set_of_cases(report: &ConformanceReport) -> Vec<Objection> {
     found
 }
 
-/// Whether all timelines come from the run that the report speaks of.
+/// Checks that all timelines come from the run of the report.
 fn origin(report: &ConformanceReport, provenances: &[Provenance], all_readable: bool) -> BTreeSet<Objection> {
     let mut found = BTreeSet::new();
     let of_report = settled::of_report(report);
@@ -245,7 +245,7 @@ fn origin(report: &ConformanceReport, provenances: &[Provenance], all_readable: 
     found
 }
 
-/// Where the report does not follow from the catalogue, its baseline and these cases.
+/// Returns the parts of the report that do not follow from the catalogue, its baseline and these cases.
 fn whole(report: &ConformanceReport, cases: &[CaseReport], context: &VerifyContext<'_>) -> Vec<Objection> {
     let asked = Asked::of(context.catalogue, &report.features, &report.claims);
     let requirements = build::requirements(build::listed(context.catalogue, &asked), &report.features, cases);
@@ -273,7 +273,7 @@ fn whole(report: &ConformanceReport, cases: &[CaseReport], context: &VerifyConte
     let in_report: BTreeSet<&CaseId> = cases.iter().map(|case| &case.name).collect();
     for (reported, mut again) in report.baseline.iter().zip(baseline) {
         let of = format!("{} in the baseline", again.about());
-        // The run need not have known of a case that it did not select: it may have come later, or be somebody's own.
+        // The run need not have known of a case that it did not select: it may be newer, or private.
         again
             .told_by
             .retain(|case| in_report.contains(case) || reported.told_by.contains(case));

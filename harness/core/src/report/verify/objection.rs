@@ -1,4 +1,4 @@
-//! What is wrong with a report.
+//! Errors in a report.
 
 use thiserror::Error;
 
@@ -8,7 +8,7 @@ use crate::{
     names::{CaseId, RequirementId},
 };
 
-/// Where the evidence does not bear a report out.
+/// A difference between a report and its evidence.
 #[derive(Debug, Error, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Objection {
     /// No case of it was judged: it says nothing of the implementation.
@@ -22,7 +22,7 @@ pub enum Objection {
     Name {
         /// The case.
         case: CaseId,
-        /// What the report names.
+        /// Name in the report.
         file: String,
     },
     /// The timeline is not there, or cannot be read.
@@ -32,7 +32,7 @@ pub enum Objection {
         case: CaseId,
         /// Its timeline.
         file: String,
-        /// Why.
+        /// Cause.
         reason: String,
     },
     /// The timeline is another one.
@@ -54,9 +54,9 @@ pub enum Objection {
         case: CaseId,
         /// Its timeline.
         file: String,
-        /// What the timeline says of itself.
+        /// Value in the timeline.
         found: String,
-        /// What the report says.
+        /// Value in the report.
         reported: String,
     },
     /// The timeline does not say which run it comes from.
@@ -105,7 +105,7 @@ pub enum Objection {
     /// No run has such a part.
     #[error("the report is of the shard {0}, which does not exist")]
     NoSuchShard(Shard),
-    /// What was settled before the first case is not what the report says.
+    /// A setting that was fixed before the first case differs from the report.
     #[error("the {0} of the report: not what the run began with, as its timelines say")]
     Settled(String),
     /// The case is not among those at hand.
@@ -127,12 +127,12 @@ pub enum Objection {
     /// A case is said to be unsupported, and the timelines know nothing of it.
     #[error("{0}: reported as unsupported, but the run did not begin with it being so")]
     NotUnsupported(CaseId),
-    /// There are more results than were to be had.
+    /// There are more results than selected runs.
     #[error("the report has {reported} cases or runs of cases; {selected} were selected")]
     TooMany {
-        /// How many results there are.
+        /// Number of results.
         reported: usize,
-        /// How many runs of cases were selected.
+        /// Number of selected runs of cases.
         selected: usize,
     },
     /// The requirements of the catalogue and those of the report are not the same ones, or not once each.
@@ -140,21 +140,21 @@ pub enum Objection {
     Requirement {
         /// The requirement.
         id: RequirementId,
-        /// How often it is in the report.
+        /// Number of times that it is in the report.
         reported: usize,
-        /// How often it is in the catalogue.
+        /// Number of times that it is in the catalogue.
         catalogue: usize,
     },
     /// The report says something else than what follows from its evidence.
     #[error("{of}: {field} is reported as {reported}, but the evidence makes it {judged}")]
     Differs {
-        /// What it is of: a case, a requirement, the summary, ….
+        /// Its place: a case, a requirement, the summary, ….
         of: String,
-        /// Which field.
+        /// The field.
         field: String,
-        /// What the report says.
+        /// Value in the report.
         reported: String,
-        /// What follows from the evidence.
+        /// Value that follows from the evidence.
         judged: String,
     },
     /// The digest of the suite is not that of its cases.
