@@ -84,7 +84,7 @@ spec:
     assert_eq!(common::lines(&found), told);
 }
 
-/// The scenarios of a file that several cases have in common; what does not fit is told where the case refers to it.
+/// The scenarios of a file that several cases have in common; a mismatch is reported where the case refers to it.
 #[test]
 fn scenarios_may_come_from_a_file_of_their_own() {
     let text = r"

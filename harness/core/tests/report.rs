@@ -326,7 +326,7 @@ fn an_entry_that_no_case_breaks_is_outdated() {
     race.baseline[0].outdated = false;
     let rebuilt = baseline::judged(&race.baseline, &race.cases);
     assert_eq!(rebuilt.iter().filter(|entry| entry.outdated).count(), entries - 1);
-    // Of a part of the cases nothing can be told.
+    // A report of a part of the cases does not show that an entry is outdated.
     let part = report_with(&known(), vec![result("deployment-directly", "good")], None);
     assert!(part.baseline.iter().all(|entry| !entry.outdated), "{:?}", part.baseline);
 }

@@ -199,7 +199,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
 }
 
 /// Returns true if a finding is about what its case is about: a step found it, or it refutes a requirement of the case.
-/// What refutes no requirement makes the run untrustworthy, whatever the case is about.
+/// A finding that refutes no requirement makes the run untrustworthy, for every case.
 fn is_of_case(finding: &Finding, plan: &Plan) -> bool {
     finding.step.is_some() || finding.requirements.is_empty() || !finding.requirements.is_disjoint(&plan.about)
 }
