@@ -18,12 +18,10 @@ use kube::{Client, Config};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
+use thiserror::Error;
 use tokio::time::{Instant, timeout_at};
 
-use crate::{
-    error_chain::error_chain,
-    scratch::{Scratch, write_private},
-};
+use crate::scratch::{Scratch, write_private};
 
 /// Pause between readiness checks: polling is the only way.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(50);
@@ -102,20 +100,46 @@ fn generate() -> Result<[String; 3], rcgen::Error> {
     Ok([ca_certificate, certificate, key.serialize_pem()])
 }
 
+/// A request to a program on loopback that failed.
+#[derive(Debug, Error)]
+pub enum LoopbackError {
+    /// The URL is invalid.
+    #[error("{url} is not a URL")]
+    Url {
+        /// The text.
+        url: String,
+        /// Reason.
+        source: http::Error,
+    },
+    /// The HTTP client cannot be created, or the request fails.
+    #[error(transparent)]
+    Request(Box<kube::Error>),
+    /// The answer has a status other than 2xx.
+    #[error("status {0}")]
+    Status(u16),
+    /// No attempt was answered.
+    #[error("no answer")]
+    NoAnswer,
+    /// The only attempt was not answered in time.
+    #[error("no answer within {0:?}")]
+    Late(Duration),
+    /// The answer has more bytes than allowed.
+    #[error("an answer of more than {0} bytes")]
+    TooLong(usize),
+}
+
 /// Waits until a URL of this machine answers with 2xx.
 ///
 /// # Errors
-/// If the time is up: the result of the last attempt, as a message.
-pub async fn answers(url: &str, within: Duration) -> Result<(), String> {
+/// If the time is up: the result of the last attempt.
+pub async fn answers(url: &str, within: Duration) -> Result<(), LoopbackError> {
     let deadline = Instant::now() + within;
     let (client, path) = client(url)?;
-    let mut last = "no answer".to_owned();
+    let mut last = LoopbackError::NoAnswer;
     loop {
-        let asked = http::Request::get(&path);
-        let asked = asked.body(Vec::new()).map_err(|error| error.to_string())?;
-        match timeout_at(deadline, client.request_text(asked)).await {
+        match timeout_at(deadline, client.request_text(request(url, &path)?)).await {
             Ok(Ok(_)) => return Ok(()),
-            Ok(Err(kube::Error::Api(status))) => last = format!("status {}", status.code),
+            Ok(Err(kube::Error::Api(status))) => last = LoopbackError::Status(status.code),
             Ok(Err(_)) => {}
             Err(_) => return Err(last),
         }
@@ -129,26 +153,28 @@ pub async fn answers(url: &str, within: Duration) -> Result<(), String> {
 /// Fetches the body of a URL that answers with 2xx.
 ///
 /// # Errors
-/// A message: no answer in time, another status, or more than `most` bytes.
-pub async fn get(url: &str, within: Duration, most: usize) -> Result<String, String> {
+/// If there is no answer in time, its status is not 2xx, or it has more than `most` bytes.
+pub async fn get(url: &str, within: Duration, most: usize) -> Result<String, LoopbackError> {
     let (client, path) = client(url)?;
-    let asked = http::Request::get(&path);
-    let asked = asked.body(Vec::new()).map_err(|error| error.to_string())?;
+    let asked = request(url, &path)?;
     let answer = match timeout_at(Instant::now() + within, client.request_text(asked)).await {
         Ok(Ok(text)) => text,
-        Ok(Err(kube::Error::Api(status))) => return Err(format!("status {}", status.code)),
-        Ok(Err(error)) => return Err(error_chain(&error)),
-        Err(_) => return Err(format!("no answer within {within:?}")),
+        Ok(Err(kube::Error::Api(status))) => return Err(LoopbackError::Status(status.code)),
+        Ok(Err(error)) => return Err(LoopbackError::Request(Box::new(error))),
+        Err(_) => return Err(LoopbackError::Late(within)),
     };
     if answer.len() > most {
-        return Err(format!("an answer of more than {most} bytes"));
+        return Err(LoopbackError::TooLong(most));
     }
     Ok(answer)
 }
 
 /// Builds a client for a URL, and the path to request.
-fn client(url: &str) -> Result<(Client, String), String> {
-    let wrong = |error: http::Error| format!("{url} is not a URL: {error}");
+fn client(url: &str) -> Result<(Client, String), LoopbackError> {
+    let wrong = |source: http::Error| LoopbackError::Url {
+        url: url.to_owned(),
+        source,
+    };
     let uri: Uri = url
         .parse()
         .map_err(|error: http::uri::InvalidUri| wrong(error.into()))?;
@@ -163,8 +189,16 @@ fn client(url: &str) -> Result<(Client, String), String> {
     let mut config = Config::new(base);
     // The request only checks readiness on loopback, and sends no secrets.
     config.accept_invalid_certs = true;
-    let client = Client::try_from(config).map_err(|error| error.to_string())?;
+    let client = Client::try_from(config).map_err(|error| LoopbackError::Request(Box::new(error)))?;
     Ok((client, path))
+}
+
+fn request(url: &str, path: &str) -> Result<http::Request<Vec<u8>>, LoopbackError> {
+    let request = http::Request::get(path).body(Vec::new());
+    request.map_err(|source| LoopbackError::Url {
+        url: url.to_owned(),
+        source,
+    })
 }
 
 #[cfg(test)]
@@ -206,13 +240,16 @@ mod tests {
         answers(&url, Duration::from_secs(30)).await.unwrap();
         let never = format!("{}/healthz", server.uri());
         let last = answers(&never, Duration::from_millis(200)).await.unwrap_err();
-        assert_eq!(last, "status 404");
+        assert_eq!(last.to_string(), "status 404");
         let [port] = free_ports(1).unwrap()[..] else {
             panic!("one port was requested")
         };
         let nobody = format!("http://127.0.0.1:{port}/");
         assert_eq!(
-            answers(&nobody, Duration::from_millis(100)).await.unwrap_err(),
+            answers(&nobody, Duration::from_millis(100))
+                .await
+                .unwrap_err()
+                .to_string(),
             "no answer"
         );
     }

@@ -390,9 +390,9 @@ impl Running for Scraped {
 
     async fn metrics(&mut self) -> Result<Option<Vec<Sample>>, MetricsError> {
         let text = loopback::get(&self.url, ANSWER, metrics::MOST_BYTES).await;
-        let text = text.map_err(|reason| MetricsError::Unanswered {
+        let text = text.map_err(|source| MetricsError::Unanswered {
             url: self.url.clone(),
-            reason,
+            source,
         })?;
         let mut samples = metrics::read(&text).map_err(MetricsError::Text)?;
         self.names.translate(&mut samples);

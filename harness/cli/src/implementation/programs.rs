@@ -235,7 +235,7 @@ impl Programs {
             program: found.exec.name.clone(),
             within,
             url: url.to_owned(),
-            last,
+            last: error_chain(&last),
             last_lines: group.last_lines(),
         })
     }

@@ -170,7 +170,7 @@ impl Run<'_> {
     /// Applies an object, and waits until the cluster, the observer and the control plane know its kind.
     async fn apply(&mut self, cluster: &ClusterName, object: &Value) -> Result<(), ActError> {
         let applied = actions::apply(&self.client(cluster)?, object, self.fleet.namespace()).await;
-        undefined(object, applied.as_ref().map_err(|error| error_chain(error)))?;
+        undefined(object, applied.as_ref())?;
         let applied = applied?;
         if let Some(named) = named(&applied, self.fleet.namespace()) {
             let namespace = applied["metadata"]["namespace"].as_str().map(str::to_owned);
@@ -261,13 +261,13 @@ pub(super) fn is_configuration(object: &Value) -> bool {
 
 /// Rejects a policy or customization that the API server stored without some of its fields, because the definition
 /// lacks them.
-pub(super) fn undefined(object: &Value, applied: Result<&Value, String>) -> Result<(), ActError> {
+pub(super) fn undefined(object: &Value, applied: Result<&Value, &ActionError>) -> Result<(), ActError> {
     if !is_configuration(object) {
         return Ok(());
     }
     let field = match applied {
         Ok(stored) => dropped(&object["spec"], &stored["spec"], "spec"),
-        Err(said) => said
+        Err(error) => error_chain(error)
             .split_once(NOT_DECLARED)
             .and_then(|(before, _)| before.rsplit([' ', ':']).next().map(ToOwned::to_owned)),
     };
@@ -316,9 +316,19 @@ pub(super) fn with_references(value: &Value, bindings: &Bindings) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use kube::core::Status;
+
     use super::*;
 
-    fn field(applied: Result<&Value, String>) -> Option<String> {
+    /// Answer of an API server that rejects an object for this reason.
+    fn refused(message: &str) -> ActionError {
+        ActionError::Refused {
+            what: "applying PropagationPolicy policy".to_owned(),
+            source: Box::new(kube::Error::Api(Box::new(Status::failure(message, "Invalid")))),
+        }
+    }
+
+    fn field(applied: Result<&Value, &ActionError>) -> Option<String> {
         let sent = json!({
             "apiVersion": "policy.karmada.io/v1alpha1",
             "kind": "PropagationPolicy",
@@ -339,17 +349,17 @@ mod tests {
         let pruned = json!({"spec": {"failover": {"application": {}}, "l": [{"a": 1}]}});
         let expected = "spec.failover.application.preConditions";
         assert_eq!(field(Ok(&pruned)), Some(expected.to_owned()));
-        let refused = "applying PropagationPolicy policy: failed to create typed patch object: \
-                       .spec.failover.application.preConditions: field not declared in schema";
-        assert_eq!(field(Err(refused.to_owned())), Some(format!(".{expected}")));
-        assert_eq!(field(Err("not allowed".to_owned())), None);
+        let undeclared = "failed to create typed patch object: \
+                          .spec.failover.application.preConditions: field not declared in schema";
+        assert_eq!(field(Err(&refused(undeclared))), Some(format!(".{expected}")));
+        assert_eq!(field(Err(&refused("not allowed"))), None);
     }
 
     #[test]
     fn customizations_may_lack_fields_too_and_workloads_are_nobody_elses() {
-        let refused = Err(".spec.healthInterpretation: field not declared in schema".to_owned());
+        let refused = refused(".spec.healthInterpretation: field not declared in schema");
         let of = |api_version: &str| json!({"apiVersion": api_version, "kind": "Kind", "spec": {}});
-        let lacks = |api_version: &str| undefined(&of(api_version), refused.clone()).is_err();
+        let lacks = |api_version: &str| undefined(&of(api_version), Err(&refused)).is_err();
         assert!(lacks("config.karmada.io/v1alpha1"));
         assert!(!lacks("apps/v1"));
     }

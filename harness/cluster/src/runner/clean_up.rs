@@ -13,7 +13,7 @@ use baton_core::{
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Run, act, fault_injection, wait::GARBAGE};
+use super::{Run, act, fault_injection, step_error::StepError, wait::GARBAGE};
 use crate::{actions, error_chain::error_chain, fleet};
 
 /// Kinds that other cases may still need; the fleet removes them.
@@ -35,17 +35,19 @@ impl Run<'_> {
         let known = self.known();
         match self.undo(plan, &known).await {
             Ok(()) => self.until_nothing_is_left(plan).await,
-            Err(message) => StepEnd::Refused { message },
+            Err(error) => StepEnd::Refused {
+                message: error_chain(&error),
+            },
         }
     }
 
-    async fn undo(&mut self, plan: &Plan, known: &Known) -> Result<(), String> {
+    async fn undo(&mut self, plan: &Plan, known: &Known) -> Result<(), StepError> {
         // A target that is about to stop may block at the gate.
         if self.stopping.is_some() {
             self.stop_target().await;
         }
         if self.running.is_none() && self.others.is_empty() {
-            self.start_target().await.map_err(|error| error_chain(&error))?;
+            self.start_target().await?;
         }
         for step in &plan.steps {
             match &step.action {
@@ -53,11 +55,7 @@ impl Run<'_> {
                     self.inject_on(&Place::Role(role.clone()), fleet::Fault::Heal).await?;
                 }
                 Action::Inject(Fault::Unready(role)) => self.say_ready(role, true).await?,
-                Action::Inject(Fault::Unjoin(role)) => {
-                    if let Some(reason) = self.join(role).await? {
-                        return Err(reason);
-                    }
-                }
+                Action::Inject(Fault::Unjoin(role)) => self.join(role).await?,
                 Action::Inject(Fault::Fail(place, failing)) if failing.path.is_some() => {
                     self.inject_on(place, fault_injection::ended(failing)).await?;
                 }
@@ -83,12 +81,9 @@ impl Run<'_> {
         {
             tracing::debug!(error = error_chain(&error), "members are not ready again");
         }
-        let control = self
-            .client(&ClusterName::control())
-            .map_err(|error| error_chain(&error))?;
+        let control = self.client(&ClusterName::control())?;
         for object in applied(plan, known, self.fleet.namespace()) {
-            let deleted = actions::delete(&control, &object).await;
-            deleted.map_err(|error| error_chain(&error))?;
+            actions::delete(&control, &object).await?;
         }
         Ok(())
     }

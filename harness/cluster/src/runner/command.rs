@@ -7,7 +7,7 @@ use baton_core::{
 };
 use tokio::time::timeout;
 
-use super::{Run, Unfinished};
+use super::{Run, Unfinished, step_error::StepError};
 use crate::error_chain::error_chain;
 
 impl Run<'_> {
@@ -33,18 +33,20 @@ impl Run<'_> {
     }
 
     /// Starts another instance of the target.
-    pub(super) async fn add_instance(&mut self, name: &str) -> Result<(), String> {
+    pub(super) async fn add_instance(&mut self, name: &str) -> Result<(), StepError> {
         if let Some(writers) = self.target.writers_of(name) {
             self.recorder.mark(Mark::Writers(writers));
         }
-        let started = self.target.start_another(name, self.fleet, self.setup, self.log).await;
-        let started = started.map_err(|error| error_chain(&error))?;
+        let started = self
+            .target
+            .start_another(name, self.fleet, self.setup, self.log)
+            .await?;
         self.others.insert(name.to_owned(), started);
         Ok(())
     }
 
     /// Kills an instance of the target, without a chance to release anything.
-    pub(super) async fn crash_instance(&mut self, name: &str) -> Result<(), String> {
+    pub(super) async fn crash_instance(&mut self, name: &str) -> Result<(), StepError> {
         let instance = if name == FIRST_INSTANCE {
             self.running.take()
         } else {
@@ -55,7 +57,7 @@ impl Run<'_> {
                 running.crash().await;
                 Ok(())
             }
-            None => Err(format!("the instance {name} does not run")),
+            None => Err(StepError::NotRunning(name.to_owned())),
         }
     }
 }

@@ -9,14 +9,16 @@ use baton_core::{
     watch::{Known, Standpoint, Watch},
 };
 use serde_json::json;
+use thiserror::Error;
 use tokio::{
     sync::oneshot,
     task::JoinHandle,
     time::{timeout, timeout_at},
 };
 
-use super::{Run, committed::Committed};
+use super::{Run, committed::Committed, step_error::StepError};
 use crate::{
+    actions::ActionError,
     error_chain::error_chain,
     fleet::{Asking, Cluster, Gatekeeper},
     observer::{Follower, Recorder},
@@ -30,7 +32,7 @@ pub(super) struct Stopping {
     /// Lets writes through until the condition holds. Then the next write waits forever.
     watching: JoinHandle<()>,
     /// Reports that the condition holds, or why that cannot be determined.
-    stopped: oneshot::Receiver<Result<(), String>>,
+    stopped: oneshot::Receiver<Result<(), SightError>>,
 }
 
 impl Drop for Stopping {
@@ -42,10 +44,10 @@ impl Drop for Stopping {
 impl Run<'_> {
     /// From now on, checks the timeline before each write of the target, and lets none through once the condition
     /// holds. Writes go one at a time, so the write that fulfilled it is complete by then.
-    pub(super) fn stop_after(&mut self, condition: &Condition) -> Result<(), String> {
-        let backend = self.fleet.backend();
-        let keeper = self.fleet.gate();
-        let keeper = keeper.ok_or_else(|| format!("{backend} clusters cannot stop a controller between two writes"))?;
+    pub(super) fn stop_after(&mut self, condition: &Condition) -> Result<(), StepError> {
+        let keeper = self.fleet.gate().ok_or_else(|| StepError::NoStop {
+            backend: self.fleet.backend(),
+        })?;
         let clusters = std::iter::once(self.fleet.control()).chain(self.fleet.members());
         // An exact timeline contains every commit.
         let late = (!self.fleet.order().is_exact()).then(|| clusters.cloned().collect());
@@ -82,7 +84,9 @@ impl Run<'_> {
         let limit: Duration = self.timeouts.of(phase);
         match timeout(limit, &mut stopping.stopped).await {
             Ok(Ok(Ok(()))) => None,
-            Ok(Ok(Err(message))) => Some(StepEnd::Refused { message }),
+            Ok(Ok(Err(error))) => Some(StepEnd::Refused {
+                message: error_chain(&error),
+            }),
             Ok(Err(_)) | Err(_) => Some(StepEnd::timed_out(phase.name(), limit)),
         }
     }
@@ -101,7 +105,16 @@ enum Lost {
     /// The target or the observer has ended.
     Everybody,
     /// Commits cannot be observed. Then no write may pass: it might be one too many.
-    Sight(String),
+    Sight(SightError),
+}
+
+/// Reason why it is unknown whether the condition holds.
+#[derive(Debug, Error)]
+enum SightError {
+    #[error("cannot list the committed objects")]
+    List(#[from] ActionError),
+    #[error("the observer has not seen all commits within {} s", HEARD_WITHIN.as_secs())]
+    Late,
 }
 
 /// The gate before all writes of the target.
@@ -150,20 +163,17 @@ impl Gate {
 
     /// Reads until the timeline shows all present commits of the condition's objects: the next write must not pass
     /// while the last one is still on its way to the timeline.
-    async fn catch_up(&mut self, condition: &Condition, watch: &mut Watch<'_>) -> Result<(), String> {
+    async fn catch_up(&mut self, condition: &Condition, watch: &mut Watch<'_>) -> Result<(), SightError> {
         let Some(clusters) = &self.late else { return Ok(()) };
         let deadline = tokio::time::Instant::now() + HEARD_WITHIN;
         let mut known = Known::default();
         for entry in &self.seen {
             known.learn(entry);
         }
-        let committed = Committed::now(condition, &known, clusters, &self.seen).await;
-        let mut committed =
-            committed.map_err(|error| format!("cannot list the committed objects: {}", error_chain(&error)))?;
+        let mut committed = Committed::now(condition, &known, clusters, &self.seen).await?;
         while !committed.is_shown() && watch.outcome().is_none() {
             let Ok(Some(news)) = timeout_at(deadline, self.follower.next()).await else {
-                let seconds = HEARD_WITHIN.as_secs();
-                return Err(format!("the observer has not seen all commits within {seconds} s"));
+                return Err(SightError::Late);
             };
             committed.see(&news);
             self.take(news, watch);
@@ -281,7 +291,7 @@ mod tests {
         let stops = async {
             let lost = gate.until(&awaited()).await;
             assert!(
-                matches!(&lost, Err(Lost::Sight(why)) if why.contains("within 30 s")),
+                matches!(&lost, Err(Lost::Sight(late)) if late.to_string().contains("within 30 s")),
                 "{lost:?}"
             );
             drop(gate);

@@ -16,15 +16,16 @@ use baton_core::{
     timeline::Mark,
 };
 use serde_json::json;
+use thiserror::Error;
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
     time::Instant,
 };
 
-use super::Run;
+use super::{Run, step_error::StepError};
 use crate::{
-    actions,
+    actions::{self, ActionError},
     error_chain::error_chain,
     fleet::{self, Asking, Cluster, Fleet, GatedWrite, Gatekeeper},
     observer::Recorder,
@@ -215,8 +216,8 @@ impl Directing {
                 asking.let_in_and_lose_answer().wait().await;
             }
             MoveFault::Rival => {
-                if let Err(reason) = self.write_first(write).await {
-                    tracing::debug!(reason, "no rival of {write:?}");
+                if let Err(error) = self.write_first(write).await {
+                    tracing::debug!(error = error_chain(&error), "no rival of {write:?}");
                 } else {
                     self.note(step, it, write);
                 }
@@ -270,18 +271,29 @@ impl Directing {
     }
 
     /// Annotates the object of a write, so that a write that has a resource version conflicts.
-    async fn write_first(&self, write: &GatedWrite) -> Result<(), String> {
-        let cluster = self.clusters.get(&*write.server).ok_or("the cluster is unknown")?;
+    async fn write_first(&self, write: &GatedWrite) -> Result<(), RivalError> {
+        let cluster = self.clusters.get(&*write.server).ok_or(RivalError::UnknownCluster)?;
         let of = ObjectRef {
             api_version: write.api_version.clone(),
             kind: write.kind.clone(),
             namespace: write.namespace.clone(),
-            name: write.name.clone().ok_or("a creation has no rival")?,
+            name: write.name.clone().ok_or(RivalError::Creation)?,
         };
         let merge = json!({"metadata": {"annotations": {RIVAL: self.namespace}}});
-        let patched = actions::patch(&cluster.inside(actions::BATON), &of, &merge).await;
-        patched.map(drop).map_err(|error| error_chain(&error))
+        actions::patch(&cluster.inside(actions::BATON), &of, &merge).await?;
+        Ok(())
     }
+}
+
+/// A write that no other client could precede.
+#[derive(Debug, Error)]
+enum RivalError {
+    #[error("the cluster is unknown")]
+    UnknownCluster,
+    #[error("a creation has no rival")]
+    Creation,
+    #[error(transparent)]
+    Action(#[from] ActionError),
 }
 
 /// The next part of a move that needs the run; never completes without a director.
@@ -323,18 +335,17 @@ impl Run<'_> {
             Part::Begin(due) => self.disturb(due).await,
             Part::End(end) => self.end_move(end).await,
         };
-        if let Err(reason) = outcome {
+        if let Err(error) = outcome {
             self.note_end(super::Ended {
-                status: format!("a move could not be carried out: {reason}"),
+                status: format!("a move could not be carried out: {}", error_chain(&error)),
                 last_lines: Vec::new(),
                 environment: true,
             });
         }
     }
 
-    async fn disturb(&mut self, due: Due) -> Result<(), String> {
+    async fn disturb(&mut self, due: Due) -> Result<(), StepError> {
         let Due { it, cluster, done } = due;
-        let injected = |outcome: Result<(), fleet::FleetError>| outcome.map_err(|error| error_chain(&error));
         match it.fault {
             MoveFault::CrashBefore | MoveFault::CrashAfter => {
                 if let Some(running) = self.running.take() {
@@ -347,13 +358,13 @@ impl Run<'_> {
                 self.end_later(it.lasts, End::Restart);
             }
             MoveFault::BreakConnections => {
-                injected(self.fleet.inject(&cluster, fleet::Fault::BreakConnections).await)?;
+                self.fleet.inject(&cluster, fleet::Fault::BreakConnections).await?;
             }
             MoveFault::HoldWatches => {
-                injected(self.fleet.inject(&cluster, fleet::Fault::HoldWatches(it.lasts)).await)?;
+                self.fleet.inject(&cluster, fleet::Fault::HoldWatches(it.lasts)).await?;
             }
             MoveFault::CutOff => {
-                injected(self.fleet.inject(&cluster, fleet::Fault::CutOff).await)?;
+                self.fleet.inject(&cluster, fleet::Fault::CutOff).await?;
                 self.end_later(it.lasts, End::Heal(cluster));
             }
             MoveFault::LoseRequest | MoveFault::LoseAnswer | MoveFault::Rival => {}
@@ -367,18 +378,12 @@ impl Run<'_> {
         }
     }
 
-    async fn end_move(&mut self, end: End) -> Result<(), String> {
+    async fn end_move(&mut self, end: End) -> Result<(), StepError> {
         match end {
             // A step of the case may have started it.
             End::Restart if self.running.is_some() => Ok(()),
-            End::Restart => {
-                let started = self.start_target().await;
-                started.map_err(|error| error_chain(&error))
-            }
-            End::Heal(cluster) => {
-                let healed = self.fleet.inject(&cluster, fleet::Fault::Heal).await;
-                healed.map_err(|error| error_chain(&error))
-            }
+            End::Restart => Ok(self.start_target().await?),
+            End::Heal(cluster) => Ok(self.fleet.inject(&cluster, fleet::Fault::Heal).await?),
         }
     }
 
@@ -389,8 +394,8 @@ impl Run<'_> {
         // Opens the gate: a target that starts may need to write.
         drop(director);
         for (_, end) in ends {
-            if let Err(reason) = self.end_move(end).await {
-                tracing::debug!(reason, "a move is not undone");
+            if let Err(error) = self.end_move(end).await {
+                tracing::debug!(error = error_chain(&error), "a move is not undone");
             }
         }
     }

@@ -9,7 +9,7 @@ use baton_core::{
 };
 use tokio::time::timeout;
 
-use super::{Run, TargetError, act::clusters};
+use super::{Run, TargetError, act::clusters, step_error::StepError};
 use crate::{
     actions,
     error_chain::error_chain,
@@ -29,8 +29,12 @@ impl Run<'_> {
             Fault::Ready(role) => self.say_ready(role, true).await,
             Fault::Unjoin(role) => self.unjoin(role).await,
             Fault::Join(role) => match self.join(role).await {
-                Ok(Some(reason)) => return StepEnd::Unsupported { reason },
-                joined => joined.map(drop),
+                Err(error @ StepError::StillThere { .. }) => {
+                    return StepEnd::Unsupported {
+                        reason: error.to_string(),
+                    };
+                }
+                joined => joined,
             },
             Fault::Condition { cluster, kind, status } => self.set_condition(cluster, kind, status).await,
             Fault::Delay(place, time) => self.inject_on(place, fleet::Fault::Delay(*time)).await,
@@ -48,40 +52,38 @@ impl Run<'_> {
                     return end;
                 }
                 self.stop_target().await;
-                self.start_target().await.map_err(|error| error_chain(&error))
+                self.start_target().await.map_err(StepError::from)
             }
         };
         match injected {
             Ok(()) => StepEnd::Done,
-            Err(message) => StepEnd::Refused { message },
+            Err(error) => StepEnd::Refused {
+                message: error_chain(&error),
+            },
         }
     }
 
     /// From now on, waits for the write of a move.
-    fn arm(&mut self, it: &Move) -> Result<(), String> {
+    fn arm(&mut self, it: &Move) -> Result<(), StepError> {
         let clusters = clusters(&it.at.on, &self.known());
         let director = self.director.as_ref();
-        let director = director.ok_or_else(|| {
-            let backend = self.fleet.backend();
-            format!("{backend} clusters cannot disturb a controller at its writes")
+        let director = director.ok_or_else(|| StepError::NoMoves {
+            backend: self.fleet.backend(),
         })?;
         director.arm(it, clusters.into_iter().collect());
         Ok(())
     }
 
-    pub(super) async fn inject_on(&mut self, place: &Place, fault: fleet::Fault) -> Result<(), String> {
+    pub(super) async fn inject_on(&mut self, place: &Place, fault: fleet::Fault) -> Result<(), StepError> {
         let known = self.known();
         for cluster in clusters(place, &known) {
-            self.fleet
-                .inject(&cluster, fault.clone())
-                .await
-                .map_err(|error| error_chain(&error))?;
+            self.fleet.inject(&cluster, fault.clone()).await?;
         }
         Ok(())
     }
 
     /// Makes a member report that it is ready, or not ready.
-    pub(super) async fn say_ready(&mut self, role: &RoleName, ready: bool) -> Result<(), String> {
+    pub(super) async fn say_ready(&mut self, role: &RoleName, ready: bool) -> Result<(), StepError> {
         for path in HEALTH {
             let failing = Failing {
                 verb: None,
@@ -96,17 +98,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn set_condition(&mut self, role: &RoleName, kind: &str, status: &str) -> Result<(), String> {
+    async fn set_condition(&mut self, role: &RoleName, kind: &str, status: &str) -> Result<(), StepError> {
         let now = (self.fleet.clock())();
-        let control = self
-            .client(&ClusterName::control())
-            .map_err(|error| error_chain(&error))?;
+        let control = self.client(&ClusterName::control())?;
         for member in clusters(&Place::Role(role.clone()), &self.known()) {
-            let set = actions::condition(&control, member.as_str(), kind, status, now).await;
-            set.map_err(|error| error_chain(&error))?;
+            actions::condition(&control, member.as_str(), kind, status, now).await?;
             let (on, of) = (ClusterName::control(), actions::cluster(member.as_str()));
-            let observed = self.until_observed(&on, &of).await;
-            observed.map_err(|error| error_chain(&error))?;
+            self.until_observed(&on, &of).await?;
         }
         Ok(())
     }

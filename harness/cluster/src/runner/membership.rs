@@ -11,15 +11,15 @@ use super::{
     Run,
     act::{ActError, clusters},
     clean_up::AWAY,
+    step_error::StepError,
 };
-use crate::{actions, error_chain::error_chain};
+use crate::actions;
 
 impl Run<'_> {
     /// Deletes the Cluster object of a member, which stays until its finalizers are gone. The member keeps running.
-    pub(super) async fn unjoin(&mut self, role: &RoleName) -> Result<(), String> {
+    pub(super) async fn unjoin(&mut self, role: &RoleName) -> Result<(), StepError> {
         for member in clusters(&Place::Role(role.clone()), &self.known()) {
-            let deleted = self.delete_cluster(&member).await;
-            deleted.map_err(|error| error_chain(&error))?;
+            self.delete_cluster(&member).await?;
         }
         Ok(())
     }
@@ -35,9 +35,11 @@ impl Run<'_> {
     }
 
     /// Registers a member again with its former fields, without taints; does nothing if the member is registered. The
-    /// old Cluster object must be gone first, for which the target may have to remove a finalizer: if it does not,
-    /// returns the reason why the member cannot join.
-    pub(super) async fn join(&mut self, role: &RoleName) -> Result<Option<String>, String> {
+    /// old Cluster object must be gone first, for which the target may have to remove a finalizer.
+    ///
+    /// # Errors
+    /// [`StepError::StillThere`] if the target does not remove it.
+    pub(super) async fn join(&mut self, role: &RoleName) -> Result<(), StepError> {
         let control = ClusterName::control();
         for member in clusters(&Place::Role(role.clone()), &self.known()) {
             let Some(was) = self.unjoined.get(&member) else {
@@ -52,19 +54,14 @@ impl Run<'_> {
                 found.next().is_none().then_some(())
             });
             if let Err(waited) = gone.await {
-                let seconds = waited.as_secs();
-                return Ok(Some(format!(
-                    "Cluster {member} is still there {seconds} s after it was deleted; no document says how soon it must go"
-                )));
+                return Err(StepError::StillThere { member, waited });
             }
-            let client = self.client(&control).map_err(|error| error_chain(&error))?;
-            let created = actions::create(&client, &again, self.fleet.namespace()).await;
-            created.map_err(|error| error_chain(&error))?;
+            let client = self.client(&control)?;
+            actions::create(&client, &again, self.fleet.namespace()).await?;
             self.unjoined.remove(&member);
-            let observed = self.until_observed(&control, &of).await;
-            observed.map_err(|error| error_chain(&error))?;
+            self.until_observed(&control, &of).await?;
         }
-        Ok(None)
+        Ok(())
     }
 }
 

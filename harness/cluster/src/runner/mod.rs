@@ -29,6 +29,7 @@ mod lag;
 mod membership;
 mod metrics;
 mod refused;
+mod step_error;
 mod target;
 mod timeouts;
 mod wait;

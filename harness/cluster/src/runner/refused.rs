@@ -72,7 +72,7 @@ impl Run<'_> {
             if is_configuration(&object) {
                 let client = self.client(&cluster)?;
                 let applied = actions::apply_dry_run(&client, &object, self.fleet.namespace()).await;
-                undefined(&object, applied.as_ref().map_err(|error| error_chain(error)))?;
+                undefined(&object, applied.as_ref())?;
             }
         }
         Ok(())

@@ -13,7 +13,10 @@ use baton_core::{
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::fleet::{Fleet, TargetLocation};
+use crate::{
+    fleet::{Fleet, TargetLocation},
+    loopback::LoopbackError,
+};
 
 /// A target that cannot run.
 #[derive(Debug, Error)]
@@ -50,12 +53,12 @@ pub enum TargetError {
 #[derive(Debug, Error)]
 pub enum MetricsError {
     /// The endpoint does not answer, or not with metrics.
-    #[error("{url}: {reason}")]
+    #[error("{url}")]
     Unanswered {
         /// URL of the metrics.
         url: String,
         /// Reason.
-        reason: String,
+        source: LoopbackError,
     },
     /// The answer is not in the text format of Prometheus.
     #[error("the metrics are not in the Prometheus text format: {0}")]
