@@ -3,16 +3,13 @@
 use crate::terminal::errln;
 use std::{fmt, net::IpAddr, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
-use baton_cluster::{
-    error_chain::error_chain,
-    fleet::{
-        Backend, FleetError, TimeMode,
-        embedded::InProcess,
-        envtest::{Assets, Envtest, EnvtestError},
-        external::{
-            AccessError, CheckError, Clusters, ConnectError, External, Options, Workloads,
-            embedded_members::{EmbeddedMembers, EmbeddedMembersError},
-        },
+use baton_cluster::fleet::{
+    Backend, FleetError, TimeMode,
+    embedded::InProcess,
+    envtest::{Assets, Envtest, EnvtestError},
+    external::{
+        AccessError, CheckError, Clusters, ConnectError, External, Options, Workloads,
+        embedded_members::{EmbeddedMembers, EmbeddedMembersError},
     },
 };
 use clap::{Arg, ArgMatches, Args, Command, ValueEnum, builder::PossibleValue, parser::ValueSource};
@@ -351,12 +348,21 @@ pub(crate) async fn waiting<T>(connected: impl Future<Output = T>) -> T {
 
 /// Ends a backend.
 ///
-/// A message, if something could not be removed.
-pub fn end(backend: &dyn Backend) -> Result<(), String> {
-    let runtime = runtime().map_err(|error| format!("cannot start the async runtime: {error}"))?;
-    runtime
-        .block_on(backend.shut_down())
-        .map_err(|error| error_chain(&error))
+/// [`EndError`] if something could not be removed.
+pub fn end(backend: &dyn Backend) -> Result<(), EndError> {
+    let runtime = runtime().map_err(EndError::Runtime)?;
+    Ok(runtime.block_on(backend.shut_down())?)
+}
+
+/// A backend that could not be ended.
+#[derive(Debug, thiserror::Error)]
+pub enum EndError {
+    /// No async runtime can be created.
+    #[error("cannot start the async runtime")]
+    Runtime(#[source] std::io::Error),
+    /// Something is left behind.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

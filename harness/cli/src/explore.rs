@@ -2,6 +2,7 @@
 //! deviations as cases. `runs`: a case with and without faults; `search`: all plans; `folder`: journal and findings;
 //! `page`: both for a browser. The search space and the oracle are in [`baton_core::explore`].
 
+mod error;
 pub mod folder;
 pub mod page;
 mod runs;
@@ -14,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use baton_cluster::error_chain::error_chain;
 use baton_core::{
     case::model::{Case, MoveFault},
     digest::Digest,
@@ -206,7 +208,7 @@ fn explorable<'a>(
     for (number, result) in prepared.into_inner().unwrap_or_else(PoisonError::into_inner) {
         match result {
             Ok(it) => explorable.push(it),
-            Err(reason) => others.entry(reason).or_default().push(&cases[number].id),
+            Err(error) => others.entry(error_chain(&error)).or_default().push(&cases[number].id),
         }
     }
     for (reason, ids) in others {

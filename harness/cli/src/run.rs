@@ -1,6 +1,8 @@
-//! Runs cases, each on a separate fleet, several at once. `case`: one case; `side_by_side`: which cases run at once.
+//! Runs cases, each on a separate fleet, several at once. `case`: one case; `error`: cases without a verdict;
+//! `side_by_side`: which cases run at once.
 
 mod case;
+mod error;
 pub mod side_by_side;
 
 use std::{
@@ -19,9 +21,12 @@ use baton_core::{
 };
 use jiff::Timestamp;
 
-pub use self::case::{Ran, execute, run_case, unsupported};
 pub(crate) use self::case::{execute_with, planned};
 use self::side_by_side::{Confirmed, Layout, Weight};
+pub use self::{
+    case::{Ran, execute, run_case, unsupported},
+    error::CaseError,
+};
 
 /// Returns the event for the start of a run of these cases.
 pub fn start(cases: &[Case], settings: &Settings) -> RunStart {

@@ -30,7 +30,7 @@ const STILL: u32 = 2 * ASKED;
 
 /// Error when a case was given up.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub(crate) enum GivenUp {
+pub enum GivenUp {
     /// The runtime does not answer.
     #[error("the case was given up: something in it has kept its thread for {silence:?} without a pause, {doing}")]
     Silent {

@@ -20,6 +20,7 @@ use std::{
 };
 
 use baton::{backend, load::Suite, run, settings::Settings, snapshots};
+use baton_cluster::error_chain::error_chain;
 use rstest::rstest;
 
 use environment::{BACKEND, TARGET, check_baseline, passed, ready, roots, say, target, told};
@@ -41,7 +42,7 @@ fn conforms(
         .iter()
         .map(|case| run::run_case(case, settings, &|_| {}))
         .collect();
-    backend::end(&*settings.backend).unwrap_or_else(|left| panic!("{left}"));
+    backend::end(&*settings.backend).unwrap_or_else(|error| panic!("{}", error_chain(&error)));
     for (case, result) in suite.cases.iter().zip(results) {
         match passed(&result) {
             Err(line) => say(case, &line),

@@ -161,8 +161,8 @@ fn prune(folder: &Path) {
 
 /// Ends a run whose clusters exist but cannot be used.
 fn end(settings: &Settings) -> Exit {
-    if let Err(reason) = backend::end(&*settings.backend) {
-        errln!("error: {reason}");
+    if let Err(error) = backend::end(&*settings.backend) {
+        errln!("error: {}", error_chain(&error));
     }
     Exit::Broken
 }
@@ -179,8 +179,8 @@ fn run_preflight(preflight: Option<&Preflight>, settings: &Settings) -> Result<(
         }
         Err(error) => error,
     };
-    if let Err(reason) = backend::end(&*settings.backend) {
-        errln!("error: {reason}");
+    if let Err(error) = backend::end(&*settings.backend) {
+        errln!("error: {}", error_chain(&error));
     }
     if settings.interrupt.is_asked() {
         return Err(Exit::Interrupted);
@@ -224,8 +224,8 @@ fn carry_out(
         );
     }
     let ended = backend::end(&*settings.backend);
-    if let Err(reason) = &ended {
-        errln!("error: {reason}");
+    if let Err(error) = &ended {
+        errln!("error: {}", error_chain(error));
     }
     let all_written = tell_reports(reports);
     if ended.is_err() || !all_written {

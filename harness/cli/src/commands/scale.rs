@@ -2,10 +2,13 @@
 
 use std::{fs, num::NonZeroUsize, path::Path, sync::Arc, time::Duration};
 
-use baton_cluster::fleet::{
-    TimeMode,
-    embedded::InProcess,
-    envtest::{Assets, Envtest, EnvtestError},
+use baton_cluster::{
+    error_chain::error_chain,
+    fleet::{
+        TimeMode,
+        embedded::InProcess,
+        envtest::{Assets, Envtest, EnvtestError},
+    },
 };
 use baton_core::scale::{
     compare,
@@ -79,7 +82,7 @@ pub(super) fn scale(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Exit {
     match backend::end(&*settings.backend) {
         Ok(()) => exit,
         Err(error) => {
-            errln!("error: {error}");
+            errln!("error: {}", error_chain(&error));
             exit.and(Exit::Broken)
         }
     }

@@ -4,18 +4,19 @@ use crate::terminal::{errln, outln};
 use baton_cluster::{
     error_chain::error_chain,
     fleet::{
-        Description, Fleet,
+        Description, Fleet, FleetError,
         embedded::{Embedded, Options, Time},
     },
-    runner::{Running, Target as _},
+    runner::{Running, Target as _, TargetError},
 };
 use baton_core::{case::model::ControllerSetup, yaml::plain};
 use jiff::Timestamp;
-use kube::config::Kubeconfig;
+use kube::config::{Kubeconfig, KubeconfigError};
 use std::{
-    error::Error,
+    io,
     path::{Path, PathBuf},
 };
+use thiserror::Error;
 
 use super::Exit;
 use crate::{args, implementation::Reference, interrupt::Signals, report::file};
@@ -31,21 +32,40 @@ pub fn up(arguments: &args::Up) -> Exit {
     };
     match runtime.block_on(boot_and_wait(arguments)) {
         Ok(()) => Exit::Conforms,
-        Err(message) => {
-            errln!("error: {message}");
+        Err(error) => {
+            errln!("error: {}", error_chain(&error));
             Exit::Broken
         }
     }
 }
 
-async fn boot_and_wait(arguments: &args::Up) -> Result<(), String> {
+/// Clusters that could not be started, described or removed.
+#[derive(Debug, Error)]
+enum UpError {
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error("cannot merge the kubeconfigs of the clusters")]
+    Kubeconfig(#[from] KubeconfigError),
+    #[error("cannot write the kubeconfig of all clusters")]
+    Yaml(#[from] plain::YamlError),
+    #[error("cannot write the kubeconfig of all clusters")]
+    Write(#[source] io::Error),
+    #[error("cannot describe the clusters as JSON")]
+    Json(#[from] serde_json::Error),
+    #[error("Ctrl-C cannot be received")]
+    Signals(#[source] io::Error),
+}
+
+async fn boot_and_wait(arguments: &args::Up) -> Result<(), UpError> {
     let options = Options {
         doors: true,
         bare: arguments.bare,
         observed: false,
         ..Options::new(arguments.members, Time::Real(Timestamp::now()))
     };
-    let fleet = Embedded::boot(options).await.map_err(|error| error_chain(&error))?;
+    let fleet = Embedded::boot(options).await?;
     let running = if arguments.controller {
         Some(start_controller(&fleet).await?)
     } else {
@@ -56,9 +76,8 @@ async fn boot_and_wait(arguments: &args::Up) -> Result<(), String> {
     if let Some(running) = running {
         running.stop().await;
     }
-    let ended = Box::new(fleet).shut_down().await;
-    ended.map_err(|error| error_chain(&error))?;
-    interrupted.map_err(|error| format!("Ctrl-C cannot be received: {error}"))
+    Box::new(fleet).shut_down().await?;
+    interrupted.map_err(UpError::Signals)
 }
 
 /// Waits for Ctrl-C, or for a signal that service managers and closed terminals send.
@@ -67,7 +86,7 @@ pub(crate) async fn interrupted() -> std::io::Result<()> {
     Ok(())
 }
 
-async fn start_controller(fleet: &Embedded) -> Result<Box<dyn Running>, String> {
+async fn start_controller(fleet: &Embedded) -> Result<Box<dyn Running>, TargetError> {
     let setup = ControllerSetup {
         feature_gates: [
             ("Failover".to_owned(), true),
@@ -76,14 +95,11 @@ async fn start_controller(fleet: &Embedded) -> Result<Box<dyn Running>, String> 
         .into(),
         ..ControllerSetup::default()
     };
-    Reference
-        .start(fleet, &setup, Path::new(""))
-        .await
-        .map_err(|error| error_chain(&error))
+    Reference.start(fleet, &setup, Path::new("")).await
 }
 
 /// Writes one kubeconfig with a context for each cluster next to the clusters' own kubeconfigs.
-fn merged(description: &Description) -> Result<Option<PathBuf>, Box<dyn Error>> {
+fn merged(description: &Description) -> Result<Option<PathBuf>, UpError> {
     let clusters = std::iter::once(&description.control).chain(&description.members);
     let mut files = clusters.filter_map(|cluster| cluster.kubeconfig.as_ref());
     let Some(first) = files.next() else { return Ok(None) };
@@ -92,15 +108,15 @@ fn merged(description: &Description) -> Result<Option<PathBuf>, Box<dyn Error>> 
         all = all.merge(Kubeconfig::read_from(file)?)?;
     }
     let path = first.with_file_name("all.kubeconfig");
-    file::write_private(&path, plain::write(&all)?.as_bytes())?;
+    file::write_private(&path, plain::write(&all)?.as_bytes()).map_err(UpError::Write)?;
     Ok(Some(path))
 }
 
-fn announce(fleet: &Embedded, arguments: &args::Up) -> Result<(), String> {
+fn announce(fleet: &Embedded, arguments: &args::Up) -> Result<(), UpError> {
     let mut description = Description::of(fleet);
-    description.kubeconfig = merged(&description).map_err(|error| error_chain(&*error))?;
+    description.kubeconfig = merged(&description)?;
     if arguments.json {
-        let text = serde_json::to_string(&description).map_err(|error| error_chain(&error))?;
+        let text = serde_json::to_string(&description)?;
         outln!("{text}");
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use baton_cluster::{error_chain::error_chain, fleet::TimeMode, runner::Traffic};
+use baton_cluster::{fleet::TimeMode, runner::Traffic};
 use baton_core::{
     case::model::{Case, Move},
     explore::{
@@ -15,6 +15,7 @@ use baton_core::{
     timeline::Timeline,
 };
 
+use super::error::ExploreError;
 use crate::{evidence::Log, files::Roots, load::Suite, run, settings::Settings};
 
 /// Everything that a run needs, without its case.
@@ -65,41 +66,35 @@ impl<'a> Runs<'a> {
     ///
     /// # Errors
     /// The reason why the case cannot be explored.
-    pub(super) fn prepare(self, case: &'a Case) -> Result<Explorable<'a>, String> {
-        let obstacles: Vec<&str> = variant::obstacles(case).into_iter().collect();
+    pub(super) fn prepare(self, case: &'a Case) -> Result<Explorable<'a>, ExploreError> {
+        let obstacles: Vec<&'static str> = variant::obstacles(case).into_iter().collect();
         if !obstacles.is_empty() {
-            return Err(obstacles.join("; "));
+            return Err(ExploreError::Obstacles(obstacles));
         }
         let plan = Plan::of(case).asking(self.settings.asked.clone());
         let log = Log::new(case);
         let reasons = run::unsupported(case, &plan, self.settings);
         if !reasons.is_empty() {
-            return Err(format!("it is not supported: {}", reasons.join("; ")));
+            return Err(ExploreError::Unsupported(reasons.join("; ")));
         }
         let ran = run::execute(case, &plan, self.settings, &log.file, &|_| {})?;
         if let Some(reason) = &ran.verdict.unsupported {
-            return Err(format!("it is not supported: {reason}"));
+            return Err(ExploreError::Unsupported(reason.clone()));
         }
         if self.is_virtual() && !ran.verdict.conforms() {
-            return Err("it does not conform without faults; `baton run` shows why".to_owned());
+            return Err(ExploreError::NotConforming);
         }
-        let root = self
-            .suite
-            .expanded(self.roots, case)
-            .map_err(|error| error_chain(&error))?;
-        let root = root.ok_or("its file has no such case any more")?;
+        let root = self.suite.expanded(self.roots, case)?.ok_or(ExploreError::Gone)?;
         let base = Base::new(case, &root, &ran.timeline, self.is_virtual());
         let first = self.run(case, &base, &[], "without-faults")?;
         let again = self.run(case, &base, &[], "without-faults")?;
         if self.is_virtual() && text(&first.timeline) != text(&again.timeline) {
-            return Err("two runs without faults differ, so that no plan could be repeated".to_owned());
+            return Err(ExploreError::NotRepeatable);
         }
         if self.is_virtual()
             && let Some(finding) = first.shown.deviations.first()
         {
-            return Err(format!(
-                "it deviates without faults once its assertions are left out: {finding}"
-            ));
+            return Err(ExploreError::Deviates(finding.to_string()));
         }
         Ok(Explorable {
             case,
@@ -117,14 +112,12 @@ impl<'a> Runs<'a> {
         base: &Base,
         moves: &[(usize, Move)],
         name: &str,
-    ) -> Result<VariantRun, String> {
+    ) -> Result<VariantRun, ExploreError> {
         let text = base.with(name, moves, None);
         let read = self.suite.read_text(self.roots, Path::new("explored.yaml"), &text);
-        let variants = read.map_err(|found| {
-            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-            format!("the variant cannot be read: {}", found.join("; "))
-        })?;
-        let variant = variants.first().ok_or("the variant has no case")?;
+        let variants =
+            read.map_err(|found| ExploreError::Unreadable(found.iter().map(ToString::to_string).collect()))?;
+        let variant = variants.first().ok_or(ExploreError::Empty)?;
         let plan = Plan::of(variant).asking(self.settings.asked.clone());
         let (log, traffic) = (Log::new(case), Traffic::default());
         let ran = run::execute_with(variant, &plan, self.settings, &log.file, Some(traffic.clone()), &|_| {})?;

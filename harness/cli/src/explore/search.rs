@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use baton_cluster::error_chain::error_chain;
 use baton_core::{
     explore::{
         journal::{Line, Outcome},
@@ -19,6 +20,7 @@ use baton_core::{
 
 use super::{
     Explored, Wanted,
+    error::ExploreError,
     folder::{Folder, FolderError},
     runs::{Explorable, Moves, Runs, VariantRun},
 };
@@ -49,7 +51,7 @@ struct Tried<'a> {
     of: &'a Explorable<'a>,
     plan: space::Plan,
     id: String,
-    run: Result<VariantRun, String>,
+    run: Result<VariantRun, ExploreError>,
 }
 
 /// Findings of earlier plans of this exploration, which are printed already.
@@ -176,7 +178,7 @@ impl Search<'_> {
         };
         let run = match &tried.run {
             Ok(run) => run,
-            Err(reason) => return Ok(line(Outcome::Broken, vec![reason.clone()])),
+            Err(error) => return Ok(line(Outcome::Broken, vec![error_chain(error)])),
         };
         if run.shown.incomplete {
             return Ok(line(Outcome::NotHappened, Vec::new()));

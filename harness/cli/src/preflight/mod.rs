@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_cluster::{program::last_lines, runner::Timeouts, scratch::Scratch};
+use baton_cluster::{error_chain::error_chain, program::last_lines, runner::Timeouts, scratch::Scratch};
 use baton_core::{
     case::{
         model::Case,
@@ -149,7 +149,8 @@ impl Preflight {
         }
         let folder = Scratch::new("log").map_err(|error| PreflightError::NotRun(error.to_string()))?;
         let log = folder.path().join("preflight.target.log");
-        let ran = run::execute(&self.case, &plan, settings, &log, &|_| {}).map_err(PreflightError::NotRun)?;
+        let ran = run::execute(&self.case, &plan, settings, &log, &|_| {});
+        let ran = ran.map_err(|error| PreflightError::NotRun(error_chain(&error)))?;
         match self.look(&plan, settings, &ran.timeline) {
             None => Ok(PreflightOutcome::Passed { wall: began.elapsed() }),
             Some(error) => Err(with_evidence(error, settings, &ran.timeline, &log)),

@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::side_by_side::{self, Weight};
+use super::{
+    error::CaseError,
+    side_by_side::{self, Weight},
+};
 use crate::{
     evidence::{self, Log},
     pause,
@@ -143,7 +146,11 @@ fn try_case(case: &Case, plan: &Plan, settings: &Settings, attempt: u32, emit: &
         let log = Log::new(case);
         match execute(case, plan, settings, &log.file, emit) {
             Ok(ran) => report(case, settings, attempt, ran, &mut result),
-            Err(reason) => result.outcome = CaseOutcome::Broken { reason },
+            Err(error) => {
+                result.outcome = CaseOutcome::Broken {
+                    reason: error_chain(&error),
+                };
+            }
         }
         log.keep(settings, &mut result);
     }
@@ -213,7 +220,7 @@ pub fn execute(
     settings: &Settings,
     log: &Path,
     emit: &(dyn Fn(Event) + Sync),
-) -> Result<Ran, String> {
+) -> Result<Ran, CaseError> {
     execute_with(case, plan, settings, log, None, emit)
 }
 
@@ -225,7 +232,7 @@ pub(crate) fn execute_with(
     log: &Path,
     traffic: Option<Traffic>,
     emit: &(dyn Fn(Event) + Sync),
-) -> Result<Ran, String> {
+) -> Result<Ran, CaseError> {
     let settings = Settings {
         stored: Some(settings.stored([case])),
         ..settings.clone()
@@ -246,7 +253,7 @@ pub(crate) fn execute_with(
         if at_once.is_some() {
             stop.store(true, Ordering::SeqCst);
         }
-        Err(given_up.to_string())
+        Err(given_up.into())
     })
 }
 
@@ -257,13 +264,13 @@ fn carry_out(
     files: Files<'_>,
     emit: &(dyn Fn(Event) + Sync),
     pulse: &Arc<Pulse>,
-) -> Result<Ran, String> {
+) -> Result<Ran, CaseError> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder
         .enable_all()
         .start_paused(settings.backend.time_mode() == TimeMode::Virtual)
         .build();
-    let runtime = runtime.map_err(|error| format!("cannot start the async runtime: {error}"))?;
+    let runtime = runtime.map_err(CaseError::Runtime)?;
     runtime.block_on(async {
         tokio::spawn(Arc::clone(pulse).answer());
         let request = Request {
@@ -275,8 +282,7 @@ fn carry_out(
             rules: settings.rules.clone(),
             seed: settings.seed,
         };
-        let fleet = settings.backend.fleet(&request).await;
-        let fleet = fleet.map_err(|error| error_chain(&error))?;
+        let fleet = settings.backend.fleet(&request).await?;
         let ran = on_fleet(&*fleet, case, plan, settings, files, emit).await;
         let stopped = settings.stop.load(Ordering::SeqCst) || settings.interrupt.is_asked();
         let conforms = ran.as_ref().is_ok_and(Ran::conforms);
@@ -288,14 +294,14 @@ fn carry_out(
         let stray = fleet.stray();
         let shut_down = fleet.shut_down().await;
         if !lost.is_empty() {
-            return Err(format!("clusters were lost during the run: {}", lost.join("; ")));
+            return Err(CaseError::Lost(lost));
         }
-        shut_down.map_err(|error| error_chain(&error))?;
+        shut_down?;
         if !failures.is_empty() {
-            return Err(format!("the workload simulator failed: {}", failures.join("; ")));
+            return Err(CaseError::Simulator(failures));
         }
         match stray {
-            Some(stray) => Err(format!("objects of cases on one control plane were mixed up: {stray}")),
+            Some(stray) => Err(CaseError::MixedUp(stray)),
             None => ran,
         }
     })
@@ -309,7 +315,7 @@ async fn on_fleet(
     settings: &Settings,
     files: Files<'_>,
     emit: &(dyn Fn(Event) + Sync),
-) -> Result<Ran, String> {
+) -> Result<Ran, CaseError> {
     let kubernetes = versions(fleet).await;
     let on_step = |step: usize, text: &str| {
         emit(Event::StepStarted {
@@ -333,8 +339,8 @@ async fn on_fleet(
     let run = runner::run(&plan, &setup, fleet, &*settings.target, &options);
     let timeline = tokio::select! {
         biased;
-        timeline = run => timeline.map_err(|error| error_chain(&error))?,
-        () = settings.interrupt.asked() => return Err("interrupted".to_owned()),
+        timeline = run => timeline?,
+        () = settings.interrupt.asked() => return Err(CaseError::Interrupted),
     };
     timeouts::learn(settings, &timeline);
     let verdict = judge::judge(&plan, &timeline);
@@ -342,8 +348,7 @@ async fn on_fleet(
     let mut accepted = Vec::new();
     if settings.accept_snapshots && verdict.conforms() {
         let differing = std::mem::take(&mut snapshots);
-        accepted = snapshots::accept(differing, &verdict.snapshots)
-            .map_err(|error| format!("cannot write a snapshot: {}", error_chain(&error)))?;
+        accepted = snapshots::accept(differing, &verdict.snapshots).map_err(CaseError::Snapshot)?;
     }
     Ok(Ran {
         timeline,

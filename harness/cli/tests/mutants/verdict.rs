@@ -10,6 +10,7 @@ use std::{
 };
 
 use baton::{files::Roots, load::Suite, run, settings::Settings, show};
+use baton_cluster::error_chain::error_chain;
 use baton_core::{
     case::model::{Case, Invariant},
     catalogue::Level,
@@ -141,7 +142,8 @@ impl Trial {
             target: std::sync::Arc::new(*mutant),
             ..self.settings.clone()
         };
-        let ran = run::execute(case, &Plan::of(case), &settings, Path::new(""), &|_| {})?;
+        let ran = run::execute(case, &Plan::of(case), &settings, Path::new(""), &|_| {});
+        let ran = ran.map_err(|error| error_chain(&error))?;
         Ok(ran.verdict)
     }
 

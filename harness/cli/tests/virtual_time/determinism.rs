@@ -12,6 +12,7 @@ use std::{
 };
 
 use baton::{load::Suite, output, run, settings::Settings};
+use baton_cluster::error_chain::error_chain;
 use baton_core::{case::model::Case, event::CaseOutcome, plan::Plan};
 use rstest::rstest;
 
@@ -31,7 +32,7 @@ fn with_seed(seed: u64) -> Settings {
 /// Runs a case and returns its timeline as it is written to a file.
 fn timeline(case: &Case, seed: u64) -> String {
     let ran = run::execute(case, &Plan::of(case), &with_seed(seed), Path::new(""), &|_| {});
-    let ran = ran.unwrap_or_else(|reason| panic!("{}: {reason}", case.id));
+    let ran = ran.unwrap_or_else(|error| panic!("{}: {}", case.id, error_chain(&error)));
     let mut text = Vec::new();
     ran.timeline.write(&mut text).unwrap_or_else(|error| panic!("{error}"));
     String::from_utf8(text).unwrap_or_else(|error| panic!("{error}"))

@@ -1,0 +1,40 @@
+//! Errors of a case that has no verdict.
+
+use std::io;
+
+use baton_cluster::{fleet::FleetError, runner::RunError};
+use thiserror::Error;
+
+use crate::watchdog::GivenUp;
+
+/// A case that could not be run to a verdict, for another reason than the implementation.
+#[derive(Debug, Error)]
+pub enum CaseError {
+    /// No async runtime can be created.
+    #[error("cannot start the async runtime")]
+    Runtime(#[source] io::Error),
+    /// The fleet cannot be started or removed.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    /// The run has no timeline.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Clusters stopped answering.
+    #[error("clusters were lost during the run: {}", .0.join("; "))]
+    Lost(Vec<String>),
+    /// Rules of the workload simulator failed.
+    #[error("the workload simulator failed: {}", .0.join("; "))]
+    Simulator(Vec<String>),
+    /// An object of one case was found in another that ran at the same time.
+    #[error("objects of cases on one control plane were mixed up: {0}")]
+    MixedUp(String),
+    /// The user has ended the run.
+    #[error("interrupted")]
+    Interrupted,
+    /// An accepted snapshot cannot be written.
+    #[error("cannot write a snapshot")]
+    Snapshot(#[source] io::Error),
+    /// The case blocked its thread, or panicked.
+    #[error(transparent)]
+    GivenUp(#[from] GivenUp),
+}
