@@ -348,6 +348,7 @@ pub(crate) async fn waiting<T>(connected: impl Future<Output = T>) -> T {
 
 /// Ends a backend.
 ///
+/// # Errors
 /// [`EndError`] if something could not be removed.
 pub fn end(backend: &dyn Backend) -> Result<(), EndError> {
     let runtime = runtime().map_err(EndError::Runtime)?;

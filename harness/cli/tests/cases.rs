@@ -6,7 +6,7 @@
 //! does one that deviates as the baseline of the target says. An entry of the baseline that no longer fails is a
 //! failure of the last of its cases, as far as they run in one process.
 //!
-//! A binary of its own: it starts itself again with other variables, and its arguments select cases.
+//! A separate binary: it starts itself again with other variables, and its arguments select cases.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 

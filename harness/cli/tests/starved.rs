@@ -1,6 +1,6 @@
 //! Runs that lack a resource: a thread that a controller blocks, or file descriptors. The result is never a deviation.
 //!
-//! A binary of its own: a spinning controller takes a processor away from all tests of its process.
+//! A separate binary: a spinning controller takes a processor away from all tests of its process.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 

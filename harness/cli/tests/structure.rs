@@ -4,7 +4,7 @@
 //! tokens of a macro. An item that `lib.rs` exports under its name counts as the module that it comes from. Tests
 //! are left out.
 //!
-//! A binary of its own: it does not link the program, so it is built and run in seconds.
+//! A separate binary: it does not link the program, so it is built and run in seconds.
 
 #![expect(
     clippy::expect_used,

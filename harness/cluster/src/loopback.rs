@@ -153,7 +153,7 @@ pub async fn answers(url: &str, within: Duration) -> Result<(), LoopbackError> {
 /// Fetches the body of a URL that answers with 2xx.
 ///
 /// # Errors
-/// If there is no answer in time, its status is not 2xx, or it has more than `most` bytes.
+/// If the answer is late, has a status other than 2xx, or has more than `most` bytes.
 pub async fn get(url: &str, within: Duration, most: usize) -> Result<String, LoopbackError> {
     let (client, path) = client(url)?;
     let asked = request(url, &path)?;

@@ -1,7 +1,7 @@
 //! Tests that wait in real time: clusters that exist already, targets that are programs, signals, container engines.
 //!
 //! One binary holds them, because each test binary links the whole program. Each test has its own folder, and ports that
-//! the kernel assigns. Tests that need a process of their own are binaries of their own: `cases` and `hostile` start
+//! the kernel assigns. Tests that need a separate process are separate binaries: `cases` and `hostile` start
 //! themselves again, `killed` measures how long a run takes, and `starved` keeps a processor busy.
 
 #![expect(
