@@ -50,7 +50,7 @@ async fn install(server: &MockServer, bin: &Path) -> Output {
         .unwrap()
 }
 
-/// What the installed `baton` prints.
+/// Output of the installed `baton`.
 async fn printed(bin: &TempDir) -> String {
     let output = run(&mut Command::new(bin.path().join("baton"))).await;
     String::from_utf8(output.stdout).unwrap()

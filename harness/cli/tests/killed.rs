@@ -1,6 +1,6 @@
 //! Killed runs on existing clusters: the next run removes the remains, and completes.
 //!
-//! A separate binary: other tests would change how long a run takes, from which the moments of kills are computed.
+//! A separate binary: other tests would change the duration of a run, from which the moments of kills are computed.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 

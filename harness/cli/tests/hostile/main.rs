@@ -210,7 +210,7 @@ fn verdicts_and_control_characters_that_it_prints_are_shown_as_its_words() {
     let CaseOutcome::Broken { reason } = &result.outcome else {
         panic!("{:?}", result.outcome)
     };
-    assert!(reason.contains("428 conform"), "its last words are told: {reason}");
+    assert!(reason.contains("428 conform"), "its last lines are reported: {reason}");
     let log = fs::read_to_string(result.log.as_ref().unwrap()).unwrap();
     assert!(!log.contains('\u{1b}') && log.contains("␛[2J"), "{log}");
     assert!(

@@ -102,7 +102,7 @@ fn the_page_loads_nothing() {
 const PRESS: &str = r"<script>addEventListener('load', () => {
   const first = document.querySelector('.event.task');
   first.focus();
-  // A window in the background tells nobody of focus; a click is told in any case.
+  // A window in the background gets no focus events; a click always has an event.
   first.click();
   const told = [`detail: ${document.querySelector('#detail .diff') ? 'changes' : 'nothing'}`];
   for (const key of ['ArrowRight', 'ArrowDown', 'ArrowLeft', 'Home', 'Escape']) {

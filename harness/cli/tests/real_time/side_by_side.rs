@@ -409,6 +409,6 @@ fn what_a_killed_run_has_left_of_several_cases_is_removed_by_the_next() {
     let still_there = plane.runtime.block_on(policies().get_opt("somebodys")).unwrap();
     assert!(
         still_there.is_some(),
-        "what somebody else has made since then was removed"
+        "a policy that another program created since then was removed"
     );
 }

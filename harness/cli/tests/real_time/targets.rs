@@ -328,7 +328,7 @@ async fn a_command_is_heard_when_it_is_started_with_what_may_be_wrong() {
     assert_eq!(
         in_vain,
         ["up"],
-        "what was said is told, though it is not what was waited for"
+        "the lines so far are returned, although none of them is the awaited one"
     );
     warning.stop().await;
     fleet.shut_down().await.unwrap();

@@ -30,7 +30,7 @@ pub fn mutants() -> Vec<Mutant> {
         Mutant {
             name: "job-id-of-nobody",
             breaks: "FLK-03",
-            defect: "the label names another job: there is no checkpoint of it to resume from",
+            defect: "the label names another job, which has no checkpoint to resume from",
             fault: |_| {
                 of_flink(|_, last, labels| {
                     for key in last

@@ -220,7 +220,7 @@ fn statuses_misread() -> Vec<Mutant> {
         Mutant {
             name: "bad-text-dropped",
             breaks: "STP-12",
-            defect: "a text that is no label value is left out, and the eviction goes ahead with the rest",
+            defect: "a text that is not a valid label value is left out, and the eviction goes ahead with the rest",
             fault: |_| {
                 Fault::none().read(Of::Bindings, |binding| {
                     let fits = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
@@ -238,7 +238,7 @@ fn unfit() -> Mutant {
     Mutant {
         name: "unfit-state-not-refused",
         breaks: "STP-15",
-        defect: "a text that is no label value is recorded like any other, and the eviction goes ahead",
+        defect: "a text that is not a valid label value is recorded like any other, and the eviction goes ahead",
         fault: |_| {
             let raw: Memory<BTreeMap<String, String>> = Memory::new();
             let written = raw.clone();

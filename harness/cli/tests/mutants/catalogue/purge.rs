@@ -66,7 +66,7 @@ fn directly() -> Vec<Mutant> {
         Mutant {
             name: "old-copy-stays",
             breaks: "PRG-03",
-            defect: "the old copy is never removed, and the new one is created beside it",
+            defect: "the old copy is never removed, and the new one is created in addition",
             fault: |_| pretended(Of::Copies),
         },
         Mutant {
@@ -140,7 +140,7 @@ fn unreachable() -> Vec<Mutant> {
         Mutant {
             name: "cut-off-in-silence",
             breaks: "PRG-15",
-            defect: "that the origin cannot be reached is told nobody",
+            defect: "an unreachable origin is not reported",
             fault: |_| silent(),
         },
         Mutant {
@@ -269,7 +269,7 @@ fn tasks_over_time() -> Vec<Mutant> {
         Mutant {
             name: "task-lost-to-another-writer",
             breaks: "GRE-07",
-            defect: "a task that was written meanwhile is lost: the list is replaced by what was known",
+            defect: "a concurrently written task is lost: the list is overwritten with an older one",
             fault: |_| {
                 Fault::none().written(Of::Bindings, |body| {
                     if let Some(tasks) = body

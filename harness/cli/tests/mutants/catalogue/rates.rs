@@ -171,7 +171,7 @@ fn seen() -> Vec<Mutant> {
         Mutant {
             name: "queue-in-silence",
             breaks: "OBS-02",
-            defect: "nothing is told of workloads that come into the queue or leave it",
+            defect: "workloads that enter or leave the queue are not reported",
             fault: |_| Fault::none().skipped(Of::Events, |_| true),
         },
         Mutant {

@@ -168,7 +168,7 @@ fn ownership() -> Vec<Mutant> {
         Mutant {
             name: "takes-taints-for-its-own",
             breaks: "CTP-12",
-            defect: "a policy removes a taint with its key and effect that somebody else has put there",
+            defect: "a policy removes a taint with its key and effect that another writer has added",
             fault: |_| taken_for_its_own(),
         },
         Mutant {

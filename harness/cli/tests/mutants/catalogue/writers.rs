@@ -14,7 +14,7 @@ pub fn mutants() -> Vec<Mutant> {
         Mutant {
             name: "second-writer",
             breaks: "onlyTheTargetWritesBindings",
-            defect: "somebody else writes bindings too",
+            defect: "another program writes bindings too",
             fault: |_| {
                 Fault::none().after(Of::Bindings, |call, _, hands| {
                     touch(call, ANOTHER, hands, &json!({"touched": "once"}))
