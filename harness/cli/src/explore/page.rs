@@ -1,4 +1,4 @@
-//! The page of an exploration: one HTML file without scripts and without anything from elsewhere.
+//! The page of an exploration: one HTML file without scripts and external resources.
 
 use baton_core::{
     case::model::MoveFault,

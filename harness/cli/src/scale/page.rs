@@ -1,4 +1,4 @@
-//! The page of a result: one HTML file with plots, without scripts and without anything from elsewhere.
+//! The page of a result: one HTML file with plots, without scripts and external resources.
 
 use std::fmt::Write as _;
 
