@@ -35,7 +35,7 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     write_as(path, content, FOR_OTHERS_TOO)
 }
 
-/// Writes a file as [`write`] does, readable only by its owner.
+/// Writes a file as [`write()`] does, readable only by its owner.
 pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     write_as(path, content, FOR_THE_OWNER)
 }
