@@ -13,8 +13,8 @@
 //!    clusters of a failed case, [`interrupt`] is Ctrl-C.
 //!    [`explore`] runs a case again and again, with faults at the writes of the implementation; [`scale`] measures many
 //!    failovers at once.
-//! 7. The events of the run go to [`output`] (the terminal) and [`report`] (files). [`signature`] signs reports. [`show`]
-//!    formats tables and errors for all commands, [`terminal`] prints them.
+//! 7. The events of the run go to [`output`] (the terminal) and [`report`] (files). [`signature`] signs reports.
+//!    [`show`] formats tables and errors for all commands, [`terminal`] prints them.
 
 #![deny(
     clippy::print_stdout,
