@@ -1,8 +1,9 @@
 //! The page: one self-contained HTML file for people.
 //!
-//! Its template, styles and script are files under `page/`. Data is inserted escaped, or as JSON that cannot contain
-//! HTML; the script draws a timeline when its case is opened.
+//! Its template, styles and script are files under `page/`. Data is inserted escaped; timelines are compressed, several in a
+//! bundle, and the script decompresses and draws one when its case is opened.
 
+mod bundles;
 pub mod defects;
 
 use std::{
@@ -27,6 +28,7 @@ use minijinja::{AutoEscape, Environment, Value, value::Serde};
 use serde::Serialize;
 
 use crate::show::count;
+use bundles::CASES_IN_BUNDLE;
 use defects::{DefectGroup, SourceView};
 
 const TEMPLATE: &str = include_str!("page/page.html");
@@ -67,6 +69,8 @@ struct View<'a> {
     /// Number of defects and failed cases beyond those.
     #[serde(rename = "moreFailing")]
     more_failing: usize,
+    /// Compressed timelines of the cases, each of some consecutive cases.
+    bundles: Vec<String>,
 }
 
 /// Profile and its result.
@@ -132,6 +136,8 @@ struct CaseView<'a> {
     broken_as: RequirementResult,
     evidence: Option<&'a EvidenceReport>,
     timeline_view: Option<&'a TimelineView>,
+    /// Number of the bundle with its timeline.
+    bundle: usize,
 }
 
 /// An option of a filter.
@@ -159,9 +165,11 @@ pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> 
     cases.sort_by_key(|case| rank(case));
     let views: Vec<CaseView<'_>> = cases
         .into_iter()
-        .map(|case| {
+        .enumerate()
+        .map(|(number, case)| {
             let timeline_view = timeline_views.get(&(case.name.clone(), case.seed));
-            view(report, case, timeline_view, opened.contains(&case.name))
+            let bundle = number / CASES_IN_BUNDLE;
+            view(report, case, timeline_view, bundle, opened.contains(&case.name))
         })
         .collect();
     let unexplained = views.iter().filter(|view| {
@@ -212,6 +220,7 @@ pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> 
         requirements,
         more_failing: all_failing - failing.len(),
         failing,
+        bundles: bundles_of(&views)?,
         cases: views,
     })
 }
@@ -252,7 +261,9 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
         broken_as: RequirementResult::Broken,
         evidence: None,
         timeline_view: Some(&timeline_view),
+        bundle: 0,
     };
+    let cases = vec![view];
     render(&View {
         css: STYLES,
         js: SCRIPT,
@@ -267,10 +278,26 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
         profiles: Vec::new(),
         defects: Vec::new(),
         requirements: Vec::new(),
-        cases: vec![view],
+        bundles: bundles_of(&cases)?,
+        cases,
         failing: Vec::new(),
         more_failing: 0,
     })
+}
+
+/// Returns bundles of the timelines of these cases, in their order.
+fn bundles_of(cases: &[CaseView<'_>]) -> Result<Vec<String>, minijinja::Error> {
+    let bundle = |cases: &[CaseView<'_>]| {
+        let timelines = cases
+            .iter()
+            .filter_map(|case| Some((case.key.as_str(), case.timeline_view?)));
+        let failed = |source| {
+            let kind = minijinja::ErrorKind::BadSerialization;
+            minijinja::Error::new(kind, "a timeline cannot be compressed").with_source(source)
+        };
+        bundles::bundle(&timelines.collect::<Vec<_>>()).map_err(failed)
+    };
+    cases.chunks(CASES_IN_BUNDLE).map(bundle).collect()
 }
 
 /// Groups the requirements by result; those of documents that are not claimed, and those without cases, are separate.
@@ -367,6 +394,7 @@ fn view<'a>(
     report: &ConformanceReport,
     case: &'a CaseReport,
     timeline_view: Option<&'a TimelineView>,
+    bundle: usize,
     open: bool,
 ) -> CaseView<'a> {
     let first_seed = report
@@ -413,6 +441,7 @@ fn view<'a>(
         },
         evidence: case.evidence.as_ref(),
         timeline_view,
+        bundle,
     }
 }
 

@@ -64,10 +64,46 @@
   }
 
   // Timelines ---------------------------------------------------------------------------------------------------------
+  // Timelines of a bundle by the key of their case. A bundle is decompressed once, when it is first needed.
+  const bundles = new Map();
+  const bundle = (number) => {
+    if (!bundles.has(number)) bundles.set(number, unpack(document.getElementById(`bundle-${number}`).textContent));
+    return bundles.get(number);
+  };
+  const unpack = async (text) => {
+    const compressed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const source = new ReadableStream({
+      start(controller) {
+        controller.enqueue(compressed);
+        controller.close();
+      },
+    });
+    const stream = source.pipeThrough(new DecompressionStream("deflate"));
+    const { texts, timelines } = await new Response(stream).json();
+    for (const timeline of Object.values(timelines)) {
+      for (const event of timeline.events) {
+        for (const field of ["what", "text", "object", "by"]) if (field in event) event[field] = texts[event[field]];
+        event.changes = event.changes?.map((change) => change.map((it) => (it === null ? null : texts[it])));
+      }
+    }
+    return timelines;
+  };
+
+  // Timelines of charts that are drawn, or will be as soon as their bundle is decompressed.
+  const charts = new Map();
   const draw = (chart) => {
-    if (chart.dataset.drawn) return;
-    chart.dataset.drawn = "yes";
-    const timeline = JSON.parse(document.getElementById(chart.dataset.timeline).textContent);
+    if (!charts.has(chart)) charts.set(chart, drawChart(chart));
+    return charts.get(chart);
+  };
+  const drawChart = async (chart) => {
+    let timeline;
+    try {
+      timeline = (await bundle(chart.dataset.bundle))[chart.closest(".case").id];
+    } catch (error) {
+      const remedy = "Open the page in a current browser, or render it again.";
+      chart.append(make("p", { class: "rest" }, `The timeline cannot be decompressed: ${error.message}. ${remedy}`));
+      return undefined;
+    }
     const grid = make("div", { class: "lanes", style: `--lanes: ${timeline.lanes.length}` });
     const last = timeline.events.length + 2;
     grid.style.gridTemplateRows = `auto repeat(${timeline.events.length}, auto)`;
@@ -80,6 +116,7 @@
     if (timeline.leftOut) chart.append(make("p", { class: "rest" }, rest));
     const first = grid.querySelector(".event");
     if (first) first.tabIndex = 0;
+    return timeline;
   };
 
   const laneName = (lane) => (lane.name === "control" ? "control plane" : lane.name === "case" ? "the case" : lane.name);
@@ -254,15 +291,27 @@
     details.addEventListener("toggle", () => details.open && drawIn(details));
     if (details.open) drawIn(details);
   }
-  for (const link of document.querySelectorAll(".goto")) {
-    link.addEventListener("click", () => {
-      const chart = link.closest(".case").querySelector(".chart");
-      if (!chart) return;
-      draw(chart);
-      const timeline = JSON.parse(document.getElementById(chart.dataset.timeline).textContent);
-      const index = timeline.events.findIndex((it) => String(it.entry) === link.dataset.entry);
-      const button = chart.querySelector(`.event[data-index="${index}"]`);
-      if (button) moveTo(chart.querySelector('.event[tabindex="0"]') || button, button);
+  const goTo = async (details, entry) => {
+    const chart = details.querySelector(".chart");
+    const timeline = chart && (await draw(chart));
+    if (!timeline) return;
+    // An entry that is not drawn shows at the last one before it.
+    const index = timeline.events.findLastIndex((it) => it.entry <= Number(entry));
+    const button = chart.querySelector(`.event[data-index="${index}"]`);
+    if (!button) return;
+    moveTo(chart.querySelector('.event[tabindex="0"]') || button, button);
+    button.scrollIntoView({ block: "center", behavior: "instant" });
+  };
+  for (const button of document.querySelectorAll(".goto")) {
+    button.addEventListener("click", () => goTo(button.closest(".case"), button.dataset.entry));
+  }
+  // A defect leads to the moment of its clearest case at which it shows.
+  for (const link of document.querySelectorAll("a[data-entry]")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      history.pushState(null, "", link.hash);
+      openTarget();
+      goTo(document.getElementById(link.hash.slice(1)), link.dataset.entry);
     });
   }
   window.addEventListener("hashchange", openTarget);
@@ -271,4 +320,8 @@
     document.querySelectorAll("details.case[open]").forEach(drawIn);
   });
   openTarget();
+  // Printing does not wait for a decompression, and opens the cases that deviate.
+  const deviating = [...document.querySelectorAll("details.case.deviates .chart")];
+  const prepare = () => new Set(deviating.map((chart) => chart.dataset.bundle)).forEach((it) => bundle(it).catch(() => {}));
+  window.addEventListener("load", prepare);
 })();

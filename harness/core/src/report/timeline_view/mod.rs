@@ -99,6 +99,18 @@ pub const MOST_CHANGES: usize = 16;
 /// So many entries are drawn; findings are drawn in any case.
 pub const MOST_EVENTS: usize = 400;
 
+/// Fields of an Event that are shown as changes, in core/v1 and events.k8s.io/v1.
+const EVENT_FIELDS: [&str; 8] = [
+    "count",
+    "involvedObject.kind",
+    "involvedObject.name",
+    "involvedObject.namespace",
+    "regarding.kind",
+    "regarding.name",
+    "regarding.namespace",
+    "series.count",
+];
+
 /// A workload, by kind, namespace and name: what is the same in its template and its copies.
 type Workload = (String, String, String);
 
@@ -211,6 +223,10 @@ impl Walk<'_> {
         };
         if let Some((what, text)) = said {
             let mut changes = difference::between(before.as_deref(), Some(&revision.object));
+            if id.kind == "Event" {
+                // The text of an Event is drawn; of its fields, only its object and its count add to that.
+                changes.retain(|Changed(path, ..)| EVENT_FIELDS.contains(&path.as_str()));
+            }
             let more = changes.len().saturating_sub(MOST_CHANGES);
             changes.truncate(MOST_CHANGES);
             self.drawn.push(Drawn {
