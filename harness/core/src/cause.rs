@@ -1,5 +1,7 @@
 //! Likely causes of a step that timed out: messages of Events, changed conditions, and frequent mistakes in cases.
 
+mod absent;
+
 use std::time::Duration;
 
 use serde_json::Value;
@@ -51,7 +53,10 @@ pub fn of_timeout(timeline: &Timeline) -> Option<String> {
         .or_else(|| without_status(&world).filter(|_| phase == Phase::Collect.name()))
         .or_else(|| not_applied(&world))
         .or_else(|| last_warning(&entries[since(entries, began)..]))
+        .or_else(|| absent::unbound(&world))
         .or_else(|| false_condition(&world))
+        .or_else(|| absent::unscheduled(&world, phase))
+        .or_else(|| absent::not_collected(&world, phase))
 }
 
 /// Warnings that are older than this when a step begins are unrelated to it.

@@ -1,0 +1,176 @@
+//! Causes that show by something that is missing: a workload without a binding, a binding without a cluster, a copy or a
+//! status.
+
+use serde_json::Value;
+
+use super::{bindings, list, text};
+use crate::{
+    case::model::Phase,
+    timeline::{ObjectId, World},
+};
+
+const POLICY_KINDS: [&str; 2] = ["PropagationPolicy", "ClusterPropagationPolicy"];
+
+/// A workload that a policy selects by its name and that no binding refers to.
+pub(super) fn unbound(world: &World) -> Option<String> {
+    let policies = world.objects().filter(|(id, _)| {
+        let is_policy = POLICY_KINDS.contains(&id.kind.as_str());
+        is_policy && id.cluster.is_control()
+    });
+    let mut selected = policies.flat_map(|(policy, object)| {
+        let selectors = list(object, "/spec/resourceSelectors").iter();
+        selectors.flat_map(move |selector| {
+            let templates = world.objects().filter(move |(id, _)| selects(selector, policy, id));
+            templates.map(move |(template, _)| (policy, template))
+        })
+    });
+    let (policy, template) = selected.find(|(_, template)| !is_bound(world, template))?;
+    let mut kinds: Vec<&str> = bindings(world)
+        .filter_map(|(_, binding)| text(binding, "/spec/resource/kind"))
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let others = if kinds.is_empty() {
+        "there are no bindings at all".to_owned()
+    } else {
+        format!("the bindings refer to: {}", kinds.join(", "))
+    };
+    Some(format!(
+        "no binding refers to {} {}, which {} {} selects; {others}",
+        template.kind, template.name, policy.kind, policy.name
+    ))
+}
+
+/// Returns true if a selector of a policy names this object of the control plane. Selectors by labels are left out: objects
+/// of the implementation itself may have the labels, too.
+fn selects(selector: &Value, policy: &ObjectId, id: &ObjectId) -> bool {
+    let namespace = text(selector, "/namespace").unwrap_or(&policy.namespace);
+    id.cluster.is_control()
+        && text(selector, "/kind") == Some(id.kind.as_str())
+        && text(selector, "/name") == Some(id.name.as_str())
+        && (namespace.is_empty() || namespace == id.namespace)
+}
+
+fn is_bound(world: &World, template: &ObjectId) -> bool {
+    bindings(world).any(|(_, binding)| {
+        text(binding, "/spec/resource/kind") == Some(template.kind.as_str())
+            && text(binding, "/spec/resource/name") == Some(template.name.as_str())
+            && text(binding, "/spec/resource/namespace").unwrap_or_default() == template.namespace
+    })
+}
+
+/// A binding without a cluster, where a step waited for the scheduler.
+pub(super) fn unscheduled(world: &World, phase: &str) -> Option<String> {
+    if phase != Phase::Schedule.name() {
+        return None;
+    }
+    let (id, _) = bindings(world).find(|(_, binding)| list(binding, "/spec/clusters").is_empty())?;
+    Some(format!("{} {} has no cluster in `spec.clusters`", id.kind, id.name))
+}
+
+/// A binding whose status does not contain the status of the copies.
+pub(super) fn not_collected(world: &World, phase: &str) -> Option<String> {
+    if phase != Phase::Collect.name() {
+        return None;
+    }
+    let (id, binding, cluster) = bindings(world).find_map(|(id, binding)| {
+        let items = list(binding, "/status/aggregatedStatus");
+        let mut clusters = list(binding, "/spec/clusters").iter();
+        let cluster = clusters.find_map(|cluster| {
+            let name = text(cluster, "/name")?;
+            (!items.iter().any(|item| item["clusterName"] == name)).then_some(name)
+        })?;
+        Some((id, binding, cluster))
+    })?;
+    let resource = &binding["spec"]["resource"];
+    let (kind, name) = (text(resource, "/kind")?, text(resource, "/name")?);
+    Some(format!(
+        "{} {} has no `status.aggregatedStatus` of {cluster} for {kind} {name}",
+        id.kind, id.name
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        names::ClusterName,
+        timeline::{Change, Revision},
+    };
+
+    fn world(objects: &[(&str, Value)]) -> World {
+        let entries = (1..).zip(objects).map(|(seq, (kind, object))| crate::timeline::Entry {
+            at: std::time::Duration::ZERO,
+            seq,
+            event: crate::timeline::Event::Revision(Revision {
+                cluster: ClusterName::control(),
+                kind: (*kind).to_owned(),
+                change: Change::Added,
+                object: std::sync::Arc::new(object.clone()),
+                by: None,
+            }),
+        });
+        World::after(&entries.collect::<Vec<_>>())
+    }
+
+    fn named(kind: &'static str, name: &str) -> (&'static str, Value) {
+        (kind, json!({"metadata": {"name": name, "namespace": "default"}}))
+    }
+
+    fn policy(kind: &str, name: &str) -> (&'static str, Value) {
+        let (policy, mut object) = named("PropagationPolicy", "policy");
+        object["spec"] = json!({"resourceSelectors": [{"apiVersion": "v1", "kind": kind, "name": name}]});
+        (policy, object)
+    }
+
+    fn binding(kind: &str, name: &str) -> (&'static str, Value) {
+        let (binding, mut object) = named("ResourceBinding", "binding");
+        object["spec"] = json!({"resource": {"kind": kind, "namespace": "default", "name": name}});
+        (binding, object)
+    }
+
+    #[test]
+    fn a_selected_workload_without_a_binding_is_named_with_its_policy() {
+        let job = [named("Job", "job"), policy("Job", "job")];
+        assert_eq!(
+            unbound(&world(&job)).as_deref(),
+            Some("no binding refers to Job job, which PropagationPolicy policy selects; there are no bindings at all")
+        );
+        let [one, two] = job.clone();
+        let of_another = [one, two, binding("Deployment", "job")];
+        assert_eq!(
+            unbound(&world(&of_another)).as_deref(),
+            Some(
+                "no binding refers to Job job, which PropagationPolicy policy selects; the bindings refer to: Deployment"
+            )
+        );
+        let [one, two] = job;
+        assert_eq!(unbound(&world(&[one, two, binding("Job", "job")])), None);
+        assert_eq!(unbound(&world(&[named("Job", "job"), policy("Job", "other")])), None);
+    }
+
+    #[test]
+    fn a_binding_without_a_cluster_is_a_cause_where_a_step_waited_for_the_scheduler() {
+        let world = world(&[binding("Job", "job")]);
+        let found = unscheduled(&world, Phase::Schedule.name());
+        assert_eq!(
+            found.as_deref(),
+            Some("ResourceBinding binding has no cluster in `spec.clusters`")
+        );
+        assert_eq!(unscheduled(&world, Phase::Collect.name()), None);
+    }
+
+    #[test]
+    fn a_cluster_without_a_collected_status_is_a_cause_where_a_step_waited_for_it() {
+        let (kind, mut object) = binding("Job", "job");
+        object["spec"]["clusters"] = json!([{"name": "member1"}, {"name": "member2"}]);
+        object["status"] = json!({"aggregatedStatus": [{"clusterName": "member1"}]});
+        let found = |object: &Value| not_collected(&world(&[(kind, object.clone())]), Phase::Collect.name());
+        let expected = "ResourceBinding binding has no `status.aggregatedStatus` of member2 for Job job";
+        assert_eq!(found(&object).as_deref(), Some(expected));
+        object["spec"]["clusters"] = json!([{"name": "member1"}]);
+        assert_eq!(found(&object), None);
+    }
+}
