@@ -25,18 +25,19 @@ pub async fn run(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
         &view.works,
         context.settings().stateful_injection,
     );
+    // A Work that cannot be written does not keep the others from being written (POL-17).
+    let mut written = Ok(());
     for work in &decision.delete {
-        delete(context, work).await?;
+        written = written.and(delete(context, work).await);
     }
     for (old, new) in &decision.update {
-        context
-            .change(&Source::Works, &key_of(old), old, new, Part::Main)
-            .await?;
+        let changed = context.change(&Source::Works, &key_of(old), old, new, Part::Main).await;
+        written = written.and(changed.map(drop).map_err(Failure::from));
     }
     for work in &decision.create {
-        create(context, work).await?;
+        written = written.and(create(context, work).await);
     }
-    Ok(())
+    written
 }
 
 /// Deletes Works whose binding is gone, which happens when its finalizer is removed by hand.

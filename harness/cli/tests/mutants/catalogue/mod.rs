@@ -3,6 +3,7 @@
 mod application;
 mod clearing;
 mod dependencies;
+mod disturbed;
 mod drain;
 mod edits;
 mod flink;
@@ -51,6 +52,7 @@ pub fn all() -> Vec<Mutant> {
         flink::mutants(),
         writers::mutants(),
         edits::mutants(),
+        disturbed::mutants(),
     ];
     let mut mutants: Vec<Mutant> = areas.into_iter().flatten().collect();
     mutants.extend(invariants::mutants(&mutants));
