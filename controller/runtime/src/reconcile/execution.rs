@@ -124,7 +124,14 @@ async fn on_member(
             finish(context, key, None, ConditionUpdate::no("Conflict", why)).await
         }
         Action::Apply(object) => {
-            let applied_object = apply(&member, &object).await?;
+            let applied_object = match apply(&member, &object).await {
+                // The member has no copy, also if it had one before (POL-09).
+                Err(error) if present.is_none() && !matches!(error, Failure::Write(WriteError::Conflict { .. })) => {
+                    not_applied(context, key, &error_chain(&error)).await?;
+                    return Err(error);
+                }
+                other => other?,
+            };
             context.note(&member.source, applied_object.clone());
             finish(context, key, Some((&member, Arc::new(applied_object))), applied()).await
         }
@@ -298,12 +305,22 @@ async fn tell_failure(context: &Context, key: &ObjectKey, why: &str) -> Result<(
         );
         conditions::set(&mut status.conditions, conditions::REMOVED, condition, now);
     } else if conditions::status(&status.conditions, conditions::APPLIED) != Some("True") {
-        let condition = ConditionUpdate::no(
-            "AppliedFailed",
-            format!("{} cannot be applied: {why}", execute::describe(&work)),
-        );
-        conditions::set(&mut status.conditions, conditions::APPLIED, condition, now);
+        return not_applied(context, key, why).await;
     }
+    write_status(context, key, status).await
+}
+
+/// Reports that the member has no copy, and why.
+async fn not_applied(context: &Context, key: &ObjectKey, why: &str) -> Result<(), Failure> {
+    let Some(work) = context.cache().work(key) else {
+        return Ok(());
+    };
+    let mut status = work.status.clone();
+    let condition = ConditionUpdate::no(
+        "AppliedFailed",
+        format!("{} cannot be applied: {why}", execute::describe(&work)),
+    );
+    conditions::set(&mut status.conditions, conditions::APPLIED, condition, context.now());
     write_status(context, key, status).await
 }
 

@@ -1,20 +1,39 @@
 //! Defects by which one refused request, or one cluster that is not well, harms everything else.
 
+use std::collections::BTreeMap;
+
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::{
     fault::{Carried, Fault, Of},
     mutant::Mutant,
-    pieces::Memory,
+    pieces::{Memory, uid},
 };
 
 pub fn mutants() -> Vec<Mutant> {
+    let mut mutants = clusters();
+    mutants.extend(workloads());
+    mutants
+}
+
+/// Clusters, and requests that are refused or never answered.
+fn clusters() -> Vec<Mutant> {
     vec![Mutant {
         name: "refused-work-stops-the-others",
         breaks: "POL-17",
         defect: "after a Work that was refused, the Works for other clusters are not written",
         fault: |_| refused_work_stops_the_others(),
+    }]
+}
+
+/// Workloads, and what belongs to them.
+fn workloads() -> Vec<Mutant> {
+    vec![Mutant {
+        name: "applied-once-is-applied",
+        breaks: "POL-09",
+        defect: "an object that was applied once counts as applied although its copy is gone and cannot be created again",
+        fault: |_| applied_once(),
     }]
 }
 
@@ -40,4 +59,19 @@ fn refused_work_stops_the_others() -> Fault {
 /// Answer of a server that cannot carry out a request.
 fn failure(code: u16) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "InternalError", "message": "not now", "code": code})
+}
+
+/// Works that were applied once seem to be applied for ever.
+fn applied_once() -> Fault {
+    let applied: Memory<BTreeMap<String, Value>> = Memory::new();
+    Fault::none().read(Of::Works, move |work| {
+        let conditions = &work["status"]["conditions"];
+        let is_applied = |one: &Value| one["type"] == "Applied" && one["status"] == "True";
+        let mut applied = applied.get();
+        if conditions.as_array().is_some_and(|all| all.iter().any(is_applied)) {
+            applied.insert(uid(work), conditions.clone());
+        } else if let Some(before) = applied.get(&uid(work)) {
+            work["status"]["conditions"] = before.clone();
+        }
+    })
 }
