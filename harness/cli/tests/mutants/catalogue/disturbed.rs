@@ -19,12 +19,20 @@ pub fn mutants() -> Vec<Mutant> {
 
 /// Clusters, and requests that are refused or never answered.
 fn clusters() -> Vec<Mutant> {
-    vec![Mutant {
-        name: "refused-work-stops-the-others",
-        breaks: "POL-17",
-        defect: "after a Work that was refused, the Works for other clusters are not written",
-        fault: |_| refused_work_stops_the_others(),
-    }]
+    vec![
+        Mutant {
+            name: "refused-result-forgotten",
+            breaks: "POL-15",
+            defect: "a scheduling result that the control plane did not store is not written again",
+            fault: |_| refused_result_forgotten(),
+        },
+        Mutant {
+            name: "refused-work-stops-the-others",
+            breaks: "POL-17",
+            defect: "after a Work that was refused, the Works for other clusters are not written",
+            fault: |_| refused_work_stops_the_others(),
+        },
+    ]
 }
 
 /// Workloads, and what belongs to them.
@@ -35,6 +43,21 @@ fn workloads() -> Vec<Mutant> {
         defect: "an object that was applied once counts as applied although its copy is gone and cannot be created again",
         fault: |_| applied_once(),
     }]
+}
+
+/// Scheduling results are only said to have been written once one of them was refused.
+fn refused_result_forgotten() -> Fault {
+    let refused: Memory<bool> = Memory::new();
+    let seen = refused.clone();
+    Fault::none()
+        .skipped(Of::Bindings, move |call| {
+            *seen.get() && call.body.pointer("/spec/clusters").is_some()
+        })
+        .after(Of::Bindings, move |call, answer, _| {
+            let is_refused = answer["code"].as_u64().is_some_and(|code| code >= 500);
+            *refused.get() |= is_refused && call.body.pointer("/spec/clusters").is_some();
+            Box::pin(std::future::ready(()))
+        })
 }
 
 /// Works are refused once one of them was.
