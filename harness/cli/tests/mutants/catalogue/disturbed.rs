@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use baton_cluster::clock::Clock;
 use http::{Method, StatusCode};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{
@@ -10,6 +12,9 @@ use crate::{
     mutant::Mutant,
     pieces::{Memory, uid},
 };
+
+/// Time that a member may take to answer.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(4);
 
 pub fn mutants() -> Vec<Mutant> {
     let mut mutants = clusters();
@@ -25,6 +30,12 @@ fn clusters() -> Vec<Mutant> {
             breaks: "POL-15",
             defect: "a scheduling result that the control plane did not store is not written again",
             fault: |_| refused_result_forgotten(),
+        },
+        Mutant {
+            name: "silent-member-holds-all",
+            breaks: "POL-16",
+            defect: "while one member does not answer, nothing is written to any other",
+            fault: |clock| silent_member_holds_all(clock.clone()),
         },
         Mutant {
             name: "refused-work-stops-the-others",
@@ -56,6 +67,30 @@ fn refused_result_forgotten() -> Fault {
         .after(Of::Bindings, move |call, answer, _| {
             let is_refused = answer["code"].as_u64().is_some_and(|code| code >= 500);
             *refused.get() |= is_refused && call.body.pointer("/spec/clusters").is_some();
+            Box::pin(std::future::ready(()))
+        })
+}
+
+/// No copy is written while a request to another member has not been answered for some seconds.
+fn silent_member_holds_all(clock: Clock) -> Fault {
+    let asked: Memory<BTreeMap<String, Timestamp>> = Memory::new();
+    let answered = asked.clone();
+    Fault::none()
+        .before(Of::Copies, move |call, _| {
+            let (now, mut asked) = (clock(), asked.get());
+            let is_held = call.is_write()
+                && asked
+                    .iter()
+                    .any(|(member, since)| *member != call.cluster && now.duration_since(*since) > PATIENCE);
+            asked.entry(call.cluster.clone()).or_insert(now);
+            Box::pin(std::future::ready(if is_held {
+                Carried::Instead(StatusCode::GATEWAY_TIMEOUT, failure(504))
+            } else {
+                Carried::On
+            }))
+        })
+        .after(Of::Copies, move |call, _, _| {
+            answered.get().remove(&call.cluster);
             Box::pin(std::future::ready(()))
         })
 }
