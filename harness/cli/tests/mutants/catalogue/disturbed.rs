@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     fault::{Carried, Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, uid},
+    pieces::{Memory, get, text, uid},
 };
 
 /// Time that a member may take to answer.
@@ -42,6 +42,12 @@ fn clusters() -> Vec<Mutant> {
             breaks: "POL-17",
             defect: "after a Work that was refused, the Works for other clusters are not written",
             fault: |_| refused_work_stops_the_others(),
+        },
+        Mutant {
+            name: "missing-credentials-are-a-failure",
+            breaks: "POL-18",
+            defect: "a cluster is not Ready as soon as its credentials cannot be read",
+            fault: |_| missing_credentials_are_a_failure(),
         },
     ]
 }
@@ -112,6 +118,24 @@ fn refused_work_stops_the_others() -> Fault {
             *refused.get() |= answer["code"] == 422;
             Box::pin(std::future::ready(()))
         })
+}
+
+/// Members whose Cluster names a Secret that does not exist seem not to be ready.
+fn missing_credentials_are_a_failure() -> Fault {
+    Fault::none().before(Of::Probes, |call, hands| {
+        let control = hands["control"].clone();
+        let path = format!("/apis/cluster.karmada.io/v1alpha1/clusters/{}", call.cluster);
+        Box::pin(async move {
+            let cluster = get(&control, path).await;
+            let reference = |member: &str| text(&cluster, &format!("/spec/secretRef/{member}")).to_owned();
+            let (namespace, name) = (reference("namespace"), reference("name"));
+            let secret = get(&control, format!("/api/v1/namespaces/{namespace}/secrets/{name}")).await;
+            if name.is_empty() || !secret["metadata"].is_null() {
+                return Carried::On;
+            }
+            Carried::Instead(StatusCode::SERVICE_UNAVAILABLE, failure(503))
+        })
+    })
 }
 
 /// Answer of a server that cannot carry out a request.
