@@ -1,6 +1,6 @@
 //! Defects by which one refused request, or one cluster that is not well, harms everything else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use baton_cluster::clock::Clock;
 use http::{Method, StatusCode};
@@ -48,6 +48,12 @@ fn clusters() -> Vec<Mutant> {
             breaks: "POL-18",
             defect: "a cluster is not Ready as soon as its credentials cannot be read",
             fault: |_| missing_credentials_are_a_failure(),
+        },
+        Mutant {
+            name: "new-counts-as-ready",
+            breaks: "POL-19",
+            defect: "a cluster that joins counts as Ready before it was reached",
+            fault: |_| new_counts_as_ready(),
         },
     ]
 }
@@ -135,6 +141,22 @@ fn missing_credentials_are_a_failure() -> Fault {
             }
             Carried::Instead(StatusCode::SERVICE_UNAVAILABLE, failure(503))
         })
+    })
+}
+
+/// Clusters that join, after those that were there at the start, count as Ready until they have reported a version.
+fn new_counts_as_ready() -> Fault {
+    let reached: Memory<BTreeSet<String>> = Memory::new();
+    Fault::none().read(Of::Clusters, move |cluster| {
+        let name = text(cluster, "/metadata/name").to_owned();
+        if cluster.pointer("/status/kubernetesVersion").is_some() {
+            reached.get().insert(name);
+        } else if reached.get().contains(&name) {
+            cluster["status"]["conditions"] = json!([{
+                "type": "Ready", "status": "True", "reason": "Joined", "message": "it has just joined",
+                "lastTransitionTime": "2025-01-01T00:00:00Z",
+            }]);
+        }
     })
 }
 
