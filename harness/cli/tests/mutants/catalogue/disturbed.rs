@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     fault::{Carried, Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, get, text, uid},
+    pieces::{Memory, get, remove, text, uid},
 };
 
 /// Time that a member may take to answer.
@@ -60,12 +60,24 @@ fn clusters() -> Vec<Mutant> {
 
 /// Workloads, and what belongs to them.
 fn workloads() -> Vec<Mutant> {
-    vec![Mutant {
-        name: "applied-once-is-applied",
-        breaks: "POL-09",
-        defect: "an object that was applied once counts as applied although its copy is gone and cannot be created again",
-        fault: |_| applied_once(),
-    }]
+    vec![
+        Mutant {
+            name: "other-schedulers-ignored",
+            breaks: "POL-20",
+            defect: "workloads of another scheduler are scheduled like all others",
+            fault: |_| {
+                Fault::none().read(Of::Bindings, |binding| {
+                    remove(binding, "/spec", "schedulerName");
+                })
+            },
+        },
+        Mutant {
+            name: "applied-once-is-applied",
+            breaks: "POL-09",
+            defect: "an object that was applied once counts as applied although its copy is gone and cannot be created again",
+            fault: |_| applied_once(),
+        },
+    ]
 }
 
 /// Scheduling results are only said to have been written once one of them was refused.
