@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     fault::{Carried, Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, get, remove, text, uid},
+    pieces::{Memory, get, list, remove, tasks, text, uid},
 };
 
 /// Time that a member may take to answer.
@@ -70,6 +70,12 @@ fn workloads() -> Vec<Mutant> {
                     remove(binding, "/spec", "schedulerName");
                 })
             },
+        },
+        Mutant {
+            name: "kept-on-clusters-of-before",
+            breaks: "POL-21",
+            defect: "a workload that is scheduled again stays on a cluster of its earlier result, allowed or not",
+            fault: |_| kept_on_clusters_of_before(),
         },
         Mutant {
             name: "applied-once-is-applied",
@@ -170,6 +176,30 @@ fn new_counts_as_ready() -> Fault {
             }]);
         }
     })
+}
+
+/// A result without the first cluster of the one before names that cluster alone, unless it has a task.
+fn kept_on_clusters_of_before() -> Fault {
+    let results: Memory<BTreeMap<String, Value>> = Memory::new();
+    let known = results.clone();
+    Fault::none()
+        .read(Of::Bindings, move |binding| {
+            let is_moving = tasks(binding).next().is_some();
+            let first = binding["spec"]["clusters"][0]["name"].clone();
+            let first = if is_moving { Value::Null } else { first };
+            results.get().insert(text(binding, "/metadata/name").to_owned(), first);
+        })
+        .written_at(Of::Bindings, move |call, body| {
+            let before = known.get().get(&call.at.name).cloned().unwrap_or_default();
+            let is_moving = tasks(body).next().is_some();
+            let named: Vec<Value> = list(body, "/spec/clusters").map(|one| one.clone()).collect();
+            let stays = named.is_empty() || named.iter().any(|one| one["name"] == before);
+            if before.is_null() || stays || is_moving {
+                return;
+            }
+            let replicas: i64 = named.iter().filter_map(|one| one["replicas"].as_i64()).sum();
+            body["spec"]["clusters"] = json!([{"name": before, "replicas": replicas}]);
+        })
 }
 
 /// Answer of a server that cannot carry out a request.
