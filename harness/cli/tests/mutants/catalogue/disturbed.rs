@@ -83,6 +83,20 @@ fn workloads() -> Vec<Mutant> {
             defect: "an object that was applied once counts as applied although its copy is gone and cannot be created again",
             fault: |_| applied_once(),
         },
+        Mutant {
+            name: "flink-error-is-healthy",
+            breaks: "FLK-06",
+            defect: "a FlinkDeployment with any error counts as Healthy while its job has not started",
+            fault: |_| {
+                Fault::none().read(Of::Works, |work| {
+                    for status in list(work, "/status/manifestStatuses") {
+                        if !text(status, "/status/error").is_empty() {
+                            status["health"] = json!("Healthy");
+                        }
+                    }
+                })
+            },
+        },
     ]
 }
 
