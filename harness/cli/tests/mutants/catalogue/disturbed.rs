@@ -84,6 +84,18 @@ fn workloads() -> Vec<Mutant> {
             fault: |_| applied_once(),
         },
         Mutant {
+            name: "policies-by-name-alone",
+            breaks: "POL-03",
+            defect: "a policy that was deleted and created again counts as the one that was there before",
+            fault: |_| {
+                let first: Memory<BTreeMap<String, String>> = Memory::new();
+                Fault::none().hidden(Of::Policies, move |_, policy| {
+                    let name = text(policy, "/metadata/name").to_owned();
+                    *first.get().entry(name).or_insert_with(|| uid(policy)) != uid(policy)
+                })
+            },
+        },
+        Mutant {
             name: "flink-error-is-healthy",
             breaks: "FLK-06",
             defect: "a FlinkDeployment with any error counts as Healthy while its job has not started",
