@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     fault::{Carried, Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, get, list, remove, tasks, text, uid},
+    pieces::{Memory, get, list, merge, remove, tasks, text, uid},
 };
 
 /// Time that a member may take to answer.
@@ -54,6 +54,12 @@ fn clusters() -> Vec<Mutant> {
             breaks: "POL-19",
             defect: "a cluster that joins counts as Ready before it was reached",
             fault: |_| new_counts_as_ready(),
+        },
+        Mutant {
+            name: "unjoined-clusters-stay",
+            breaks: "GAT-10",
+            defect: "a Cluster object that is deleted waits for workloads that nothing moves",
+            fault: |_| unjoined_clusters_stay(),
         },
     ]
 }
@@ -201,6 +207,23 @@ fn new_counts_as_ready() -> Fault {
                 "lastTransitionTime": "2025-01-01T00:00:00Z",
             }]);
         }
+    })
+}
+
+/// Cluster objects have a finalizer that is never removed.
+fn unjoined_clusters_stay() -> Fault {
+    Fault::none().before(Of::Probes, |call, hands| {
+        let control = hands["control"].clone();
+        let path = format!("/apis/cluster.karmada.io/v1alpha1/clusters/{}", call.cluster);
+        Box::pin(async move {
+            merge(
+                &control,
+                path,
+                &json!({"metadata": {"finalizers": ["baton.dev/workloads"]}}),
+            )
+            .await;
+            Carried::On
+        })
     })
 }
 
