@@ -102,6 +102,16 @@ fn workloads() -> Vec<Mutant> {
             },
         },
         Mutant {
+            name: "dependencies-left",
+            breaks: "APP-22",
+            defect: "the copies of dependencies stay when the workload is deleted",
+            fault: |_| {
+                Fault::none().skipped(Of::Bindings, |call| {
+                    call.method == Method::DELETE && call.at.name.ends_with("-persistentvolumeclaim")
+                })
+            },
+        },
+        Mutant {
             name: "flink-error-is-healthy",
             breaks: "FLK-06",
             defect: "a FlinkDeployment with any error counts as Healthy while its job has not started",
