@@ -18,6 +18,7 @@ mod spoiled;
 mod certificates;
 mod clusters;
 mod faults;
+mod install;
 mod interrupted;
 mod k3s;
 mod options;

@@ -281,7 +281,7 @@ fn request(case: &Case) -> Request {
     }
 }
 
-/// Returns the names of ConfigMaps in a namespace, as a fleet sees them.
+/// Returns the names of `ConfigMap`s in a namespace, as a fleet sees them.
 async fn maps(fleet: &dyn Fleet, namespace: &str) -> Vec<String> {
     let api: Api<ConfigMap> = Api::namespaced(fleet.control().inside("baton"), namespace);
     let there = api.list(&ListParams::default()).await.unwrap();
