@@ -1,4 +1,4 @@
-//! The baseline of a target in its report: its entries, and whether each still holds.
+//! The baseline of a target in its report: its entries, and whether each still applies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +17,10 @@ use crate::{
     yaml::plain,
 };
 
-/// The cases that are about each requirement.
+/// The cases that test each requirement.
 pub type About = BTreeMap<RequirementId, BTreeSet<CaseId>>;
 
-/// Finds the cases that are about each requirement.
+/// Returns the cases that test each requirement.
 pub fn about<'a>(cases: impl IntoIterator<Item = &'a Case>) -> About {
     let mut about = About::new();
     for case in cases {
@@ -31,7 +31,7 @@ pub fn about<'a>(cases: impl IntoIterator<Item = &'a Case>) -> About {
     about
 }
 
-/// The entries of a target's baseline that hold for its version, before any case was judged.
+/// Returns the baseline entries that apply to the version of the target, before any case is judged.
 pub fn entries(baseline: &Baseline, about: &About) -> Vec<BaselineEntry> {
     let told_by = |entry: &KnownDefect| match &entry.of {
         Subject::Requirement(id) if entry.cases.is_empty() => about.get(id).cloned().unwrap_or_default(),
@@ -59,7 +59,7 @@ pub fn entries(baseline: &Baseline, about: &About) -> Vec<BaselineEntry> {
     baseline.holding().map(of).collect()
 }
 
-/// The entries after the cases were judged: `outdated` is set anew.
+/// Returns the entries with `outdated` set according to the judged cases.
 pub fn judged(entries: &[BaselineEntry], cases: &[CaseReport]) -> Vec<BaselineEntry> {
     let judge = |entry: &BaselineEntry| BaselineEntry {
         outdated: !entry.sometimes && is_outdated(entry, cases),
@@ -68,7 +68,8 @@ pub fn judged(entries: &[BaselineEntry], cases: &[CaseReport]) -> Vec<BaselineEn
     entries.iter().map(judge).collect()
 }
 
-/// Returns true if every case that could show the defect was judged, as far as the target supports it, and no case shows it.
+/// Returns `true` if every case that could show the defect was judged, as far as the target supports it, and no case
+/// shows it.
 fn is_outdated(entry: &BaselineEntry, cases: &[CaseReport]) -> bool {
     let runs = |case: &CaseId| cases.iter().filter(|run| run.name == *case).collect::<Vec<_>>();
     let of = subject(entry);
@@ -99,7 +100,7 @@ fn subject(entry: &BaselineEntry) -> Subject {
 }
 
 impl BaselineEntry {
-    /// Subject of the entry: its requirement, or the step that fails.
+    /// Returns the subject of the entry: its requirement, or the step that fails.
     pub fn about(&self) -> &str {
         match (&self.requirement, &self.step) {
             (Some(id), _) => id.as_str(),
@@ -108,7 +109,7 @@ impl BaselineEntry {
     }
 }
 
-/// The baseline that a report's entries make up.
+/// Returns the baseline that consists of a report's entries.
 pub fn of_report(report: &ConformanceReport) -> Baseline {
     let of = |entry: &BaselineEntry| KnownDefect {
         of: subject(entry),
@@ -128,8 +129,8 @@ pub fn of_report(report: &ConformanceReport) -> Baseline {
     }
 }
 
-/// The baseline with which a target file makes the defects of a report known: the entries that still hold, as they are, and
-/// a new one for each defect that no entry names. Defects of a lesser consequence than `least` need none.
+/// Returns the baseline entries that cover all defects of a report: the entries that still apply, unchanged, and a new
+/// one for each defect without an entry. Defects of a lesser consequence than `least` get no entry.
 pub fn of_defects(report: &ConformanceReport, least: Consequence) -> Vec<BaselineEntry> {
     let as_written = |entry: &BaselineEntry| BaselineEntry {
         told_by: BTreeSet::new(),
@@ -144,10 +145,10 @@ pub fn of_defects(report: &ConformanceReport, least: Consequence) -> Vec<Baselin
     entries
 }
 
-/// Entries as a YAML list, indented so that it can stand below `baseline:` in the `spec` of a target file.
+/// Returns the entries as a YAML list, indented for `baseline:` in the `spec` of a target file.
 ///
 /// # Errors
-/// If they have no YAML form.
+/// If the entries have no YAML form.
 pub fn to_yaml(entries: &[BaselineEntry]) -> Result<String, ReportError> {
     let list = plain::write(&entries).map_err(ReportError::Write)?;
     let indented = list.lines().map(|line| match line {
@@ -157,7 +158,7 @@ pub fn to_yaml(entries: &[BaselineEntry]) -> Result<String, ReportError> {
     Ok(indented.collect())
 }
 
-/// The entries that make a defect known, where the baseline has none: one for each requirement that makes it as grave as it is.
+/// Returns the missing entries for a defect: one for each requirement with the consequence of the defect.
 fn missing(report: &ConformanceReport, defect: &Defect) -> Vec<BaselineEntry> {
     let asked = build::asked_of(&report.requirements);
     let mut subjects: Vec<Subject> = defect
@@ -176,7 +177,7 @@ fn missing(report: &ConformanceReport, defect: &Defect) -> Vec<BaselineEntry> {
         .collect()
 }
 
-/// The entry for one of the subjects of a defect; none if the baseline names it in all cases.
+/// Returns the entry for one subject of a defect; `None` if the baseline covers all of its cases.
 fn entry_of(report: &ConformanceReport, defect: &Defect, of: Subject) -> Option<BaselineEntry> {
     let is_same = |entry: &&BaselineEntry| {
         subject(entry) == of && entry.field == defect.field && entry.difference == defect.difference
@@ -187,7 +188,7 @@ fn entry_of(report: &ConformanceReport, defect: &Defect, of: Subject) -> Option<
     if uncovered.is_empty() {
         return None;
     }
-    // Other cases have a reason already, which need not be the one of these.
+    // Entries for other cases may have another reason, so the new one names its cases.
     let is_narrow = matches!(of, Subject::Step(_)) || !same.is_empty();
     let (requirement, step) = match of {
         Subject::Requirement(id) => (Some(id), None),

@@ -1,4 +1,4 @@
-//! From the events of a run to its report.
+//! Builds the report of a run from its events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use crate::{
     names::{CaseId, DocumentId, Feature, RequirementId},
 };
 
-/// Takes in events, and gives the report of what it has taken in.
+/// Collects events and builds a report of them.
 #[derive(Debug)]
 pub struct Builder {
     catalogue: Catalogue,
@@ -33,7 +33,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// For a run of some of these cases, which cite this catalogue.
+    /// Creates the report of a run of some of these cases, which cite this catalogue.
     pub fn new<'a>(catalogue: &Catalogue, all: impl IntoIterator<Item = &'a Case>) -> Self {
         Self {
             catalogue: catalogue.clone(),
@@ -45,7 +45,7 @@ impl Builder {
         }
     }
 
-    /// Takes in an event.
+    /// Adds an event.
     pub fn on_event(&mut self, event: &Event) {
         match event {
             Event::RunStarted(start) => self.start = Some((**start).clone()),
@@ -59,7 +59,7 @@ impl Builder {
         }
     }
 
-    /// The report; none if the run has not begun.
+    /// Returns the report; `None` if the run has not begun.
     pub fn report(&self) -> Option<ConformanceReport> {
         let start = self.start.as_ref()?;
         let asked = Asked::of(&self.catalogue, &start.features, &start.claims);
@@ -90,7 +90,7 @@ impl Builder {
     }
 }
 
-/// The documents of a catalogue, as a report lists them.
+/// Returns the documents of a catalogue, in the form of reports.
 pub fn documents(catalogue: &Catalogue) -> BTreeMap<DocumentId, DocumentReport> {
     let of = |(id, document): (&DocumentId, &Document)| {
         let report = DocumentReport {
@@ -103,8 +103,8 @@ pub fn documents(catalogue: &Catalogue) -> BTreeMap<DocumentId, DocumentReport> 
     catalogue.documents().iter().map(of).collect()
 }
 
-/// Decides the result of each case in view of all cases. A deviation that a case is not about makes it deviate unless
-/// another case, which is about it, shows the same.
+/// Decides the result of each case in view of all cases. A case with a deviation that it does not test deviates, unless
+/// another case that tests it shows the same deviation.
 pub fn settle(cases: &mut [CaseReport]) {
     let results: Vec<CaseOutcome> = cases.iter().map(|case| settled(case, cases)).collect();
     for (case, result) in cases.iter_mut().zip(results) {
@@ -126,7 +126,7 @@ fn settled(case: &CaseReport, all: &[CaseReport]) -> CaseOutcome {
     }
 }
 
-/// The requirements of a catalogue as a report lists them, before any case was judged.
+/// Returns the requirements of a catalogue in the form of reports, before any case is judged.
 pub fn listed(catalogue: &Catalogue, asked: &Asked) -> Vec<RequirementReport> {
     let listed = |requirement: &Requirement| RequirementReport {
         id: requirement.id.clone(),
@@ -143,7 +143,7 @@ pub fn listed(catalogue: &Catalogue, asked: &Asked) -> Vec<RequirementReport> {
     catalogue.iter().map(listed).collect()
 }
 
-/// The consequences that the requirements of a report list.
+/// Returns the consequences that the requirements of a report list.
 pub fn asked_of(requirements: &[RequirementReport]) -> Asked {
     let of = |requirement: &RequirementReport| (requirement.id.clone(), requirement.consequence);
     requirements.iter().map(of).collect()
@@ -189,12 +189,12 @@ pub fn requirements(
     requirements
 }
 
-/// The date of a report. Nobody asks for less than a second; a time that cannot be rounded stays as it is.
+/// Returns the date of a report, rounded to seconds. A time that cannot be rounded stays unchanged.
 pub fn date(started: Timestamp) -> Timestamp {
     started.round(jiff::Unit::Second).unwrap_or(started)
 }
 
-/// The numbers of results.
+/// Counts results.
 pub fn summary(requirements: &[RequirementReport], cases: &[CaseReport], wall_secs: f64) -> Summary {
     let cases_with = |result| cases.iter().filter(|case| case.result == result).count();
     Summary {
@@ -275,7 +275,7 @@ pub fn profiles(
     vec![profile(Profile::Core, core), profile(Profile::Extended, &extended)]
 }
 
-/// The core that a report was made with.
+/// Returns the core features that a report was made with.
 pub fn core_of(profiles: &[ProfileReport]) -> BTreeSet<Feature> {
     let core = profiles.iter().find(|profile| profile.name == Profile::Core);
     let features = core
@@ -351,7 +351,7 @@ impl CaseReport {
         report
     }
 
-    /// Takes in what a verdict found.
+    /// Adds the findings of a verdict.
     fn take(&mut self, verdict: &Verdict) {
         let reports = |findings: &[Finding]| findings.iter().map(FindingReport::of).collect();
         self.shown.clone_from(&verdict.shown);
@@ -394,7 +394,7 @@ impl FindingReport {
     }
 }
 
-/// Seconds to the thousandth: what is beyond says nothing.
+/// Rounds seconds to milliseconds; smaller differences mean nothing.
 fn millis(secs: f64) -> f64 {
     (secs * 1e3).round() / 1e3
 }

@@ -13,25 +13,25 @@ use crate::{
     names::CaseId,
 };
 
-/// A requirement or a case whose result is not the same in both reports.
+/// A requirement or a case with different results in two reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
-    /// Its id or name.
+    /// Identifier of the requirement or name of the case.
     pub what: String,
-    /// The result before; none if it was not there.
+    /// Result in the earlier report; `None` if it is missing there.
     pub before: Option<String>,
-    /// The result after; none if it is not there.
+    /// Result in the later report; `None` if it is missing there.
     pub after: Option<String>,
 }
 
-/// A defect that is not in the same cases of both reports.
+/// A defect that shows in different cases of two reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedDefect {
     /// Requirements and what differs.
     pub headline: String,
     /// Direction of the change.
     pub direction: Direction,
-    /// True if the baseline of the later report names it; of the earlier one, if the defect is gone.
+    /// `true` if the baseline of the later report covers it; of the earlier report, if the defect is gone.
     pub known: bool,
     /// Number of cases that show it in the earlier report.
     pub before: usize,
@@ -50,18 +50,18 @@ pub enum Direction {
     Worse,
     /// Less is broken.
     Better,
-    /// Neither can be said: the cases were judged in one of the reports only, or the defect is of a proposal.
+    /// Neither: the cases were judged in only one of the reports, or the defect concerns a proposal.
     Other,
 }
 
-/// Two reports, compared.
+/// The comparison of two reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// Reasons for differences other than the implementation.
     pub notes: Vec<String>,
-    /// Cases that only one of the reports has, and cases with another name.
+    /// Cases in only one of the reports, and renamed cases.
     pub suite: Vec<String>,
-    /// Defects that are new, gone, or in other cases than before, known or not: worse ones first.
+    /// Defects that are new, gone, or in other cases than before, whether known or not: worse ones first.
     pub defects: Vec<MovedDefect>,
     /// Improvements: requirements, then cases.
     pub better: Vec<Moved>,
@@ -71,7 +71,7 @@ pub struct Comparison {
     pub other: Vec<Moved>,
 }
 
-/// Compares two reports. The catalogue tells which cases have another name in a later suite.
+/// Compares two reports. The catalogue lists the cases that were renamed in a later suite.
 pub fn compare(before: &ConformanceReport, after: &ConformanceReport, catalogue: &Catalogue) -> Comparison {
     let renamed = renamed(before, after, catalogue);
     let before = &with_present_names(before, &renamed);
@@ -86,7 +86,7 @@ pub fn compare(before: &ConformanceReport, after: &ConformanceReport, catalogue:
     comparison
 }
 
-/// The cases of the earlier report that the later one has under another name.
+/// Returns the cases of the earlier report that have another name in the later one.
 fn renamed(before: &ConformanceReport, after: &ConformanceReport, catalogue: &Catalogue) -> BTreeMap<CaseId, CaseId> {
     let later: BTreeSet<&CaseId> = after.cases.iter().map(|case| &case.name).collect();
     let gone = before.cases.iter().filter(|case| !later.contains(&case.name));
@@ -97,7 +97,7 @@ fn renamed(before: &ConformanceReport, after: &ConformanceReport, catalogue: &Ca
     .collect()
 }
 
-/// A report with the present names of its cases.
+/// Returns a report with the current names of its cases.
 fn with_present_names(report: &ConformanceReport, renamed: &BTreeMap<CaseId, CaseId>) -> ConformanceReport {
     let mut report = report.clone();
     let names = report.cases.iter_mut().map(|case| &mut case.name);
@@ -109,7 +109,7 @@ fn with_present_names(report: &ConformanceReport, renamed: &BTreeMap<CaseId, Cas
     report
 }
 
-/// Changes of the set of cases, a line for each kind of change.
+/// Returns the changes of the set of cases, one line for each kind of change.
 fn changes_of_suite(
     before: &ConformanceReport,
     after: &ConformanceReport,
@@ -137,7 +137,7 @@ fn changes_of_suite(
 }
 
 impl Comparison {
-    /// Returns true if a defect, a requirement or a case became worse.
+    /// Returns `true` if a defect, a requirement or a case became worse.
     pub fn is_worse(&self) -> bool {
         !self.worse.is_empty() || self.defects.iter().any(|it| it.direction == Direction::Worse)
     }
@@ -146,7 +146,7 @@ impl Comparison {
 /// Subject, field and kind of difference of a defect: equal in both reports for the same defect.
 type Difference = (Subject, Option<String>, DifferenceKind);
 
-/// A defect of one of the reports, for one of its subjects.
+/// A defect in one of the reports, for one of its subjects.
 struct Shown {
     consequence: Consequence,
     known: bool,
@@ -190,7 +190,7 @@ fn moved_defects(before: &ConformanceReport, after: &ConformanceReport) -> Vec<M
     let (judged_before, judged_after) = (judged(before), judged(after));
     let none = BTreeSet::new();
     let differences: BTreeSet<&Difference> = earlier.keys().chain(later.keys()).collect();
-    // Requirements that moved alike are one line.
+    // Requirements with the same changes share one line.
     let mut moved: Vec<(Vec<String>, String, MovedDefect)> = Vec::new();
     for difference in differences {
         let (old, new) = (earlier.get(difference), later.get(difference));
@@ -202,7 +202,7 @@ fn moved_defects(before: &ConformanceReport, after: &ConformanceReport) -> Vec<M
         if appeared.is_empty() && disappeared.is_empty() {
             continue;
         }
-        // That a case was not judged says nothing of the implementation.
+        // A case that was not judged says nothing about the implementation.
         let direction = match current.consequence {
             Consequence::None | Consequence::Proposed => Direction::Other,
             Consequence::Remark | Consequence::Deviation => {
@@ -251,7 +251,7 @@ fn moved_defects(before: &ConformanceReport, after: &ConformanceReport) -> Vec<M
 }
 
 impl MovedDefect {
-    /// The change in words: `new in 3 cases: a, b, c`.
+    /// Returns the change in words: `new in 3 cases: a, b, c`.
     pub fn words(&self) -> String {
         let names = |cases: &BTreeSet<CaseId>| cases.iter().map(CaseId::as_str).collect::<Vec<_>>().join(", ");
         match (self.before, self.after) {
@@ -282,7 +282,7 @@ type Results = BTreeMap<String, (u8, String)>;
 
 fn requirements(report: &ConformanceReport) -> Results {
     let rank = |result| match result {
-        // Whether it is known says something of the target file, not of the implementation.
+        // Known or not depends on the target file, not on the implementation.
         RequirementResult::Broken | RequirementResult::KnownDeviation => 0,
         RequirementResult::Remark => 1,
         RequirementResult::NotJudged | RequirementResult::NotShown | RequirementResult::Unsupported => 2,
@@ -298,7 +298,7 @@ fn requirements(report: &ConformanceReport) -> Results {
         .collect()
 }
 
-/// Of a case with several seeds the worst result counts.
+/// Returns the results of cases. With several seeds, the worst result of a case counts.
 fn cases(report: &ConformanceReport) -> Results {
     let rank = |case: &CaseReport| match case.result {
         CaseOutcome::Deviates | CaseOutcome::KnownDeviation => 0,

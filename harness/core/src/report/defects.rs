@@ -10,20 +10,20 @@ use crate::{
     names::CaseId,
 };
 
-/// A finding, and the case that has it.
+/// A finding and its case.
 #[derive(Clone, Copy)]
 struct Found<'a> {
     case: &'a CaseReport,
     finding: &'a FindingReport,
-    /// True if the case is about something else.
+    /// `true` if the case does not test the difference.
     is_elsewhere: bool,
 }
 
-/// The difference that findings share: what it is about, the field, and how it differs.
+/// The difference that findings share: subject, field and kind of difference.
 type Difference<'a> = (Subject, Option<&'a str>, DifferenceKind);
 
 impl<'a> Found<'a> {
-    /// The differences that a finding shows, one for each requirement that it refutes.
+    /// Returns the differences that a finding shows, one for each requirement that it refutes.
     fn differences(&self) -> Vec<Difference<'a>> {
         let finding = self.finding;
         let of = subjects(finding);
@@ -33,7 +33,7 @@ impl<'a> Found<'a> {
         differences.collect()
     }
 
-    /// Rank by clarity: the case is about it, it shows early in the plan, and early in the run.
+    /// Returns the rank by clarity: the case tests the difference, it shows early in the plan, and early in the run.
     fn clarity(&self) -> impl Ord + use<'a> {
         let step = self.finding.step.unwrap_or(usize::MAX);
         (self.is_elsewhere, step, self.millis(), &self.case.name, self.case.seed)
@@ -49,7 +49,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Subjects of a finding: the requirements that it refutes, or the step that failed.
+/// Returns the subjects of a finding: the requirements that it refutes, or the step that failed.
 pub fn subjects(finding: &FindingReport) -> Vec<Subject> {
     if finding.requirements.is_empty() {
         return vec![Subject::Step(finding.title.clone())];
@@ -57,7 +57,7 @@ pub fn subjects(finding: &FindingReport) -> Vec<Subject> {
     finding.requirements.iter().cloned().map(Subject::Requirement).collect()
 }
 
-/// All findings that refute something.
+/// Returns all findings that refute something.
 fn all(cases: &[CaseReport]) -> impl Iterator<Item = Found<'_>> {
     cases.iter().filter(|case| case.result.is_judged()).flat_map(|case| {
         let own = case.findings.iter().chain(&case.remarks).chain(&case.proposed);
@@ -71,7 +71,7 @@ fn all(cases: &[CaseReport]) -> impl Iterator<Item = Found<'_>> {
     })
 }
 
-/// The findings of all cases, grouped: the same requirement, the same field and the same kind of difference are one defect.
+/// Groups the findings of all cases: findings with the same requirement, field and kind of difference are one defect.
 /// Requirements that one finding shows most clearly share a defect.
 pub fn of(cases: &[CaseReport], baseline: &Baseline, asked: &Asked) -> Vec<Defect> {
     let mut groups: BTreeMap<Difference<'_>, Vec<Found<'_>>> = BTreeMap::new();
@@ -153,12 +153,12 @@ fn defect(differences: &[Difference<'_>], group: &[Found<'_>], baseline: &Baseli
     })
 }
 
-/// Returns true if a case shows this difference.
+/// Returns `true` if a case shows this difference.
 pub fn shows(case: &CaseReport, of: &Subject, field: Option<&str>, difference: DifferenceKind) -> bool {
     all(std::slice::from_ref(case)).any(|found| found.differences().contains(&(of.clone(), field, difference)))
 }
 
-/// Returns true if another case is about the difference that a finding shows, and shows it too.
+/// Returns `true` if another case tests the difference that a finding shows, and shows it too.
 pub fn is_shown_more_clearly(cases: &[CaseReport], finding: &FindingReport) -> bool {
     let found: Vec<Found<'_>> = all(cases).filter(|found| !found.is_elsewhere).collect();
     let shows = |of: &Subject| {

@@ -1,4 +1,4 @@
-//! Defects in words: the same in all forms of a report.
+//! Descriptions of defects, the same in all forms of a report.
 
 use std::collections::BTreeSet;
 
@@ -9,26 +9,26 @@ use crate::{
     names::{CaseId, RequirementId},
 };
 
-/// Longest text of an observation in one line; the rest is in the report.
+/// Maximum length of an observation in one line; the report has the whole text.
 const LONGEST: usize = 300;
 
-/// The deviations that no baseline covers.
+/// Returns the deviations that no baseline covers.
 pub fn new_deviations(report: &ConformanceReport) -> impl Iterator<Item = &Defect> {
     with(report, Consequence::Deviation).filter(|defect| !defect.known)
 }
 
-/// The deviations that the baseline covers.
+/// Returns the deviations that the baseline covers.
 pub fn known_deviations(report: &ConformanceReport) -> impl Iterator<Item = &Defect> {
     with(report, Consequence::Deviation).filter(|defect| defect.known)
 }
 
-/// The defects with a consequence.
+/// Returns the defects with a consequence.
 pub fn with(report: &ConformanceReport, consequence: Consequence) -> impl Iterator<Item = &Defect> {
     let has_it = move |defect: &&Defect| defect.consequence == consequence;
     report.defects.iter().filter(has_it)
 }
 
-/// `19 defects in 131 cases`.
+/// Returns the number of defects and cases: `19 defects in 131 cases`.
 pub fn counted<'a>(defects: impl Iterator<Item = &'a Defect>) -> String {
     let mut number = 0;
     let mut cases: BTreeSet<&CaseId> = BTreeSet::new();
@@ -42,12 +42,13 @@ pub fn counted<'a>(defects: impl Iterator<Item = &'a Defect>) -> String {
     }
 }
 
-/// `1 case`, `2 cases`.
+/// Returns a number with its noun: `1 case`, `2 cases`.
 pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The files of the built-in suite that were replaced in a run: then other cases were asked than those that everybody has.
+/// Returns a sentence that lists the replaced files of the built-in suite. Such a run used other cases than the
+/// published ones.
 pub fn replaced(report: &ConformanceReport) -> String {
     let files: Vec<&str> = report.suite.replaced.iter().map(String::as_str).collect();
     format!(
@@ -56,13 +57,13 @@ pub fn replaced(report: &ConformanceReport) -> String {
     )
 }
 
-/// Ids of the requirements that a defect breaks, with commas; empty if a step failed.
+/// Returns the ids of the requirements that a defect breaks, with commas; empty if a step failed.
 pub fn ids(defect: &Defect) -> String {
     let ids: Vec<&str> = defect.requirements.iter().map(RequirementId::as_str).collect();
     ids.join(", ")
 }
 
-/// The difference: `metadata.labels[] is missing`, or the title of the finding if no field differs.
+/// Returns the difference: `metadata.labels[] is missing`, or the title of the finding if no field differs.
 pub fn what(defect: &Defect) -> String {
     match &defect.field {
         Some(field) => differs(field, defect.difference),
@@ -70,7 +71,7 @@ pub fn what(defect: &Defect) -> String {
     }
 }
 
-/// The difference of a field: `metadata.labels[] is missing`.
+/// Returns the difference of a field: `metadata.labels[] is missing`.
 pub fn differs(field: &str, difference: DifferenceKind) -> String {
     match difference {
         DifferenceKind::Missing
@@ -84,36 +85,37 @@ pub fn differs(field: &str, difference: DifferenceKind) -> String {
     }
 }
 
-/// A defect in one line: requirements and what differs.
+/// Returns a defect in one line: requirements and difference.
 pub fn headline(defect: &Defect) -> String {
     let (ids, what) = (ids(defect), what(defect));
     if ids.is_empty() { what } else { format!("{ids}: {what}") }
 }
 
-/// The observation in one line.
+/// Returns the observation in one line.
 pub fn seen(finding: &FindingReport) -> String {
     let seen = first_difference(finding).unwrap_or(&finding.seen);
     one_line(&format!("{}: seen {seen}", finding.title))
 }
 
-/// The first place where an object is not as expected; none if the finding is not about the content of an object.
+/// Returns the first place where an object differs from the expected one; `None` if the finding is not about the
+/// content of an object.
 pub fn first_difference(finding: &FindingReport) -> Option<&str> {
     finding.differences.first().map(String::as_str)
 }
 
-/// The requirements that a defect breaks, as the report lists them.
+/// Returns the requirements that a defect breaks, in the form of the report.
 pub fn requirements<'r>(defect: &Defect, report: &'r ConformanceReport) -> Vec<&'r RequirementReport> {
     let of_defect = |it: &&RequirementReport| defect.requirements.contains(&it.id);
     report.requirements.iter().filter(of_defect).collect()
 }
 
-/// A source in one line, with the address that a browser opens.
+/// Returns a source in one line, with an address for browsers.
 pub fn ground(source: &Source, report: &ConformanceReport) -> String {
     let link = report.link(source).map(|link| format!(": {link}"));
     format!("{source}{}", link.unwrap_or_default())
 }
 
-/// `deployment-directly and 3 more`; only the clearest case is named.
+/// Returns the name of the clearest case and the number of others: `deployment-directly and 3 more`.
 pub fn cases(defect: &Defect) -> String {
     match defect.cases.split_first() {
         None => "no case".to_owned(),
@@ -122,12 +124,12 @@ pub fn cases(defect: &Defect) -> String {
     }
 }
 
-/// The command that runs the clearest case.
+/// Returns the command that runs the clearest case.
 pub fn command(defect: &Defect) -> Option<String> {
     defect.cases.first().map(|case| format!("baton run {case}"))
 }
 
-/// A text in one line, cut off where it is longer than people read.
+/// Returns a text in one line, cut off after the maximum length.
 pub fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-/// One place that differs. In JSON: `[path, before, after]`.
+/// One changed place. In JSON: `[path, before, after]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Changed(
     /// Path, as in `status.conditions[Ready].status`.
@@ -19,7 +19,7 @@ pub struct Changed(
 /// Longer values are cut: they are meant for reading, not for storage.
 const LONGEST_VALUE: usize = 160;
 
-/// Members of `metadata` that every write changes, or that say nothing.
+/// Members of `metadata` that every write changes, or that carry no information.
 const NOISE: [&str; 5] = [
     "resourceVersion",
     "managedFields",
@@ -28,10 +28,10 @@ const NOISE: [&str; 5] = [
     "creationTimestamp",
 ];
 
-/// Members that tell the elements of a list apart, the better ones first.
+/// Members that identify the elements of a list, the best ones first.
 const KEYS: [&str; 6] = ["fromCluster", "clusterName", "type", "name", "key", "uid"];
 
-/// The places where two revisions of an object differ, by path. Without an earlier one everything is new.
+/// Returns the places where two revisions of an object differ, by path. Without an earlier revision every place is new.
 pub fn between(before: Option<&Value>, after: Option<&Value>) -> Vec<Changed> {
     let old = before.map(leaves).unwrap_or_default();
     let new = after.map(leaves).unwrap_or_default();
@@ -44,7 +44,7 @@ pub fn between(before: Option<&Value>, after: Option<&Value>) -> Vec<Changed> {
         .collect()
 }
 
-/// All scalars of an object by path.
+/// Returns all scalars of an object by path.
 fn leaves(object: &Value) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     collect(object, "", &mut found);

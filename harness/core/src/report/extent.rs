@@ -1,11 +1,11 @@
-//! How much of the suite a report is about: cases that were not run must not vanish from what people read.
+//! The part of the suite that a report covers: reports must mention cases that did not run.
 
 use std::collections::BTreeSet;
 
 use super::{described::count, model::ConformanceReport};
 
 impl ConformanceReport {
-    /// Number of selected cases in the shard of the report.
+    /// Returns the number of selected cases in the shard of the report.
     pub fn selected_cases(&self) -> usize {
         let suite = &self.suite;
         match suite.shard {
@@ -15,19 +15,19 @@ impl ConformanceReport {
         }
     }
 
-    /// Number of runs that the report should have: one for each selected case and seed.
+    /// Returns the number of runs that the report should have: one for each selected case and seed.
     pub fn selected_runs(&self) -> usize {
         let seeds = usize::try_from(self.suite.seeds).unwrap_or(usize::MAX);
         self.selected_cases().saturating_mul(seeds)
     }
 
-    /// Number of runs that were selected, and that the report does not have.
+    /// Returns the number of selected runs that the report does not have.
     pub fn missing_runs(&self) -> usize {
         self.selected_runs().saturating_sub(self.cases.len())
     }
 
-    /// `28 of 607 cases run, 579 not run`; none if the report has every case of the suite. A case that the implementation
-    /// does not support is in the report, so it counts as run.
+    /// Returns `28 of 607 cases run, 579 not run`; `None` if the report has every case of the suite. A case that the
+    /// implementation does not support is in the report, so it counts as run.
     pub fn partly(&self) -> Option<String> {
         let run: BTreeSet<_> = self.cases.iter().map(|case| &case.name).collect();
         let whole = self.suite.whole.unwrap_or_default().max(self.suite.cases);

@@ -1,4 +1,4 @@
-//! A report as JUnit XML, as CI systems show it: a test suite an area, a test a case, requirements as properties.
+//! JUnit XML for CI systems: a test suite per area, a test per case, requirements as properties.
 
 use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
     names::{CaseId, RequirementId},
 };
 
-/// A report as JUnit XML.
+/// Returns a report as JUnit XML.
 ///
 /// A case that deviates is a failure that names its defects; a case that only shows defects of other cases is a success
 /// with the property `defect.elsewhere`. A case that deviates as the baseline says is skipped, one that could not be
@@ -21,7 +21,7 @@ use crate::{
 /// conforms only at a later try is a flaky success. A case that was run with several seeds is a test a seed.
 ///
 /// # Errors
-/// If it has no XML form.
+/// If the report has no XML form.
 pub fn xml(report: &ConformanceReport) -> Result<String, ReportError> {
     let mut areas: BTreeMap<&str, Vec<&CaseReport>> = BTreeMap::new();
     for case in &report.cases {
@@ -37,7 +37,7 @@ pub fn xml(report: &ConformanceReport) -> Result<String, ReportError> {
         junit.add_test_suite(suite);
     }
     let xml = junit.to_string().map_err(ReportError::Junit)?;
-    // No XML may have these, and the writer lets them pass.
+    // XML must not contain these characters, and the writer does not remove them.
     Ok(xml.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}"))
 }
 
@@ -121,7 +121,7 @@ fn test(report: &ConformanceReport, case: &CaseReport) -> TestCase {
     test
 }
 
-/// The defects that a case shows.
+/// Returns the defects that a case shows.
 fn shown<'r>(report: &'r ConformanceReport, case: &'r CaseReport) -> impl Iterator<Item = &'r Defect> {
     let is_judged = case.result.is_judged();
     report
@@ -179,12 +179,12 @@ fn status(report: &ConformanceReport, case: &CaseReport) -> TestCaseStatus {
     status
 }
 
-/// The defects of a case in one line, with what was expected and seen of the first; without a defect, what differs.
+/// Returns the defects of a case and its first finding or differing snapshot, in one line.
 fn message(report: &ConformanceReport, case: &CaseReport) -> String {
     let mut defects: Vec<&Defect> = shown(report, case)
         .filter(|defect| defect.consequence == Consequence::Deviation)
         .collect();
-    // A known defect fails no case.
+    // Known defects come last, because they fail no case.
     defects.sort_by_key(|defect| defect.known);
     let headlines: Vec<String> = defects.iter().map(|defect| described::headline(defect)).collect();
     if headlines.is_empty() {

@@ -1,4 +1,4 @@
-//! The events of a run, a line of JSON each, as they happen.
+//! The events of a run as they happen, one line of JSON each.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +16,7 @@ use crate::{
     names::{CaseId, ClusterName, Feature},
 };
 
-/// A line. `event` says what it tells.
+/// A line; `event` names the kind of event.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum Line<'a> {
@@ -64,10 +64,10 @@ enum Line<'a> {
     },
 }
 
-/// An event as a line, without a line break. Steps are numbered from 1.
+/// Returns an event as a line, without a line break. Steps are numbered from 1.
 ///
 /// # Errors
-/// If it has no JSON form.
+/// If the event has no JSON form.
 pub fn line(event: &Event) -> serde_json::Result<String> {
     let line = match event {
         Event::RunStarted(start) => Line::RunStarted {

@@ -1,4 +1,4 @@
-//! One report from those of several shards.
+//! Merges the reports of several shards.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +13,16 @@ use crate::{
     names::{CaseId, Feature},
 };
 
-/// So many missing shards are named.
+/// Maximum number of missing shards in a message.
 const MOST: usize = 10;
 
 /// An error in combining reports.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum MergeError {
-    /// There is none.
+    /// There are no reports.
     #[error("there is no report to merge")]
     Nothing,
-    /// Two of them speak of different things.
+    /// Two reports are of different runs.
     #[error("the reports are not of one run: {what} is {first} in the first one and {other} in another one")]
     Different {
         /// Field that differs.
@@ -32,10 +32,10 @@ pub enum MergeError {
         /// Value in the other one.
         other: String,
     },
-    /// One of them is of a whole suite.
+    /// A report covers the whole suite.
     #[error("one of the reports is of all cases, not of a shard; there is nothing to merge it with")]
     NotAShard,
-    /// The same cases stand in two of them.
+    /// Two reports contain the same case.
     #[error("the case {0} stands in two reports; is a report given twice?")]
     Twice(CaseId),
     /// Shards are missing.
@@ -45,14 +45,14 @@ pub enum MergeError {
         if *number > first.len() { ", …" } else { "" }
     )]
     Missing {
-        /// The first ones.
+        /// The first missing shards.
         first: Vec<Shard>,
         /// Number of missing shards.
         number: usize,
         /// Number of shards.
         of: usize,
     },
-    /// No run has such a part.
+    /// The shard of a report does not exist.
     #[error("one of the reports is of the shard {0}, which does not exist; was the report edited?")]
     NoSuchShard(Shard),
 }
@@ -60,7 +60,7 @@ pub enum MergeError {
 /// Merges the reports of all shards of one suite.
 ///
 /// # Errors
-/// [`MergeError`] if they are not of the same cases, implementation and clusters, or not all of them.
+/// Returns a [`MergeError`] if the reports are of different cases, implementations or clusters, or if some are missing.
 pub fn merge(reports: &[ConformanceReport]) -> Result<ConformanceReport, MergeError> {
     let (first, others) = reports.split_first().ok_or(MergeError::Nothing)?;
     for other in others {
@@ -78,7 +78,7 @@ pub fn merge(reports: &[ConformanceReport]) -> Result<ConformanceReport, MergeEr
     cases.sort_by_key(|case| (case.name.clone(), case.seed));
     let mut merged = first.clone();
     merged.suite.shard = None;
-    // A report that has no timelines has nothing to show that it is of that day.
+    // Nothing proves the date of a report without timelines.
     let with_evidence = |report: &&ConformanceReport| report.cases.iter().any(|case| case.evidence.is_some());
     let dates = reports.iter().filter(with_evidence).map(|report| report.date);
     merged.date = dates.min().unwrap_or(first.date);
@@ -172,7 +172,7 @@ fn complete(reports: &[ConformanceReport]) -> Result<(), MergeError> {
         });
     }
     let of = counts.first().copied().unwrap_or_default();
-    // A report that was edited may name any number of shards, so they are not all looked at.
+    // An edited report may name any number of shards, so the loop is bounded.
     let number = of.saturating_sub(shards.len());
     if number == 0 {
         return Ok(());

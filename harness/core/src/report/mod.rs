@@ -1,7 +1,7 @@
 //! Files that a run writes, and documents made from them. Everything here is made from the events of a run
 //! and from nothing else.
 //!
-//! - [`model`]: the ConformanceReport, an API type that others can read; [`build`]: from events to it;
+//! - [`model`]: the ConformanceReport, an API type for publication; [`build`]: builds it from events;
 //! - [`defects`]: the findings of all cases, each difference once; [`baseline`]: the known defects that still show;
 //! - `extent`: how much of the suite a report is about;
 //! - [`described`]: defects in words; [`junit`] and [`summary`]: a report for CI systems, as XML and as Markdown;

@@ -17,7 +17,7 @@ use crate::{
     names::{CaseId, Feature},
 };
 
-/// The digests of a run that begins, by what they are of.
+/// Returns the digests at the beginning of a run, by name.
 pub fn of_start(start: &RunStart) -> BTreeMap<String, String> {
     // The cases of an entry are left out: verification finds them again.
     let entries = baseline::entries(&start.baseline, &BTreeMap::new());
@@ -33,7 +33,7 @@ pub fn of_start(start: &RunStart) -> BTreeMap<String, String> {
     .digests()
 }
 
-/// The digests of a report's run, by what they are of.
+/// Returns the digests of a report's run, by name.
 pub fn of_report(report: &ConformanceReport) -> BTreeMap<String, String> {
     Settled {
         baton_version: &report.baton_version,
@@ -57,7 +57,7 @@ struct Settled<'a> {
     baseline: &'a [BaselineEntry],
 }
 
-/// An entry of the baseline as the target file has it, without what cases show.
+/// A baseline entry in the form of the target file, without results of cases.
 #[derive(Serialize)]
 struct Known<'a> {
     about: &'a str,
@@ -72,7 +72,7 @@ struct Known<'a> {
 
 impl Settled<'_> {
     fn digests(&self) -> BTreeMap<String, String> {
-        // Shards of one run differ in nothing but their part.
+        // Shards of one run differ only in their number.
         let suite = Suite {
             shard: None,
             ..self.suite.clone()

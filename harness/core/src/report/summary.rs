@@ -1,4 +1,4 @@
-//! A report in a few lines of Markdown, as CI systems show it beside a job.
+//! A short report in Markdown, as CI systems show it next to a job.
 
 use std::fmt::Write as _;
 
@@ -8,11 +8,11 @@ use super::{
 };
 use crate::catalogue::{Consequence, Source};
 
-/// So many cases of a kind are listed; the rest is counted.
+/// Maximum number of listed cases of a kind; the others are counted.
 const MOST: usize = 50;
 
-/// A report as Markdown: the defects, each once; remarks and proposals in a line each; cases that could not be judged; and at
-/// the end the known defects with their reasons.
+/// Returns a report as Markdown: the defects, each once; remarks and proposals, one line each; cases that could not be
+/// judged; and at the end the known defects with their reasons.
 pub fn markdown(report: &ConformanceReport) -> String {
     let mut text = String::new();
     // Writing into a text cannot fail.
@@ -77,7 +77,7 @@ pub fn markdown(report: &ConformanceReport) -> String {
     text
 }
 
-/// Numbers of defects that fail no run: `; 1 known, 4 remarks`.
+/// Returns the numbers of defects that fail no run: `; 1 known, 4 remarks`.
 fn others(report: &ConformanceReport) -> String {
     let numbers = [
         (described::known_deviations(report).count(), "known defect"),
@@ -96,7 +96,7 @@ fn others(report: &ConformanceReport) -> String {
     }
 }
 
-/// A defect that makes the run fail, for a reader who has not seen the report.
+/// Writes a defect that makes the run fail, for a reader who has not seen the report.
 fn described_defect(text: &mut String, number: usize, defect: &Defect, report: &ConformanceReport) {
     let _ = writeln!(text, "\n#### {number}. {}\n", plain(&described::headline(defect)));
     for requirement in described::requirements(defect, report) {
@@ -123,7 +123,7 @@ fn described_defect(text: &mut String, number: usize, defect: &Defect, report: &
     }
 }
 
-/// A source with a link.
+/// Returns a source with a link.
 fn ground(source: &Source, report: &ConformanceReport) -> String {
     let words = plain(&source.to_string());
     match report.link(source).filter(|link| is_address(link)) {
@@ -132,13 +132,13 @@ fn ground(source: &Source, report: &ConformanceReport) -> String {
     }
 }
 
-/// True if Markdown reads this as an address and as nothing else.
+/// Returns `true` if Markdown reads the whole text as an address.
 fn is_address(link: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '(' | ')' | '<' | '>' | '[' | ']' | '\\');
     link.starts_with("https://") && link.chars().all(is_plain)
 }
 
-/// Defects that do not make the run fail, a line each.
+/// Writes defects that do not make the run fail, one line each.
 fn brief<'a>(text: &mut String, heading: &str, defects: impl Iterator<Item = &'a Defect>) {
     let defects: Vec<_> = defects.collect();
     if defects.is_empty() {
@@ -159,7 +159,7 @@ fn brief<'a>(text: &mut String, heading: &str, defects: impl Iterator<Item = &'a
     more(text, defects.len());
 }
 
-/// The known defects with their reasons.
+/// Writes the known defects with their reasons.
 fn known(text: &mut String, report: &ConformanceReport) {
     if report.baseline.is_empty() {
         return;
@@ -187,7 +187,7 @@ fn known(text: &mut String, report: &ConformanceReport) {
     more(text, report.baseline.len());
 }
 
-/// The number of entries that are not listed.
+/// Writes the number of entries that are not listed.
 fn more(text: &mut String, number: usize) {
     if number > MOST {
         let _ = writeln!(text, "\nand {} more", number - MOST);
@@ -226,7 +226,7 @@ fn table<'a>(text: &mut String, heading: &str, cases: impl Iterator<Item = &'a C
     more(text, cases.len());
 }
 
-/// `1 deviates`, `2 deviate`; `1 case`, `2 cases`; adjectives stay as they are.
+/// Returns a number with its words: `1 deviates`, `2 deviate`; `1 case`, `2 cases`. Adjectives stay unchanged.
 fn counted(count: usize, words: &str) -> String {
     let plural = match words {
         "case" => "cases",
@@ -237,7 +237,7 @@ fn counted(count: usize, words: &str) -> String {
     format!("{count} {}", if count == 1 { words } else { plural })
 }
 
-/// Text that is nothing but text in a cell of a table: one line, no markup.
+/// Returns a text for a table cell: one line, without markup.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     for c in text.chars() {

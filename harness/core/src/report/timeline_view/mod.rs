@@ -3,8 +3,8 @@
 //!
 //! - [`TimelineView::of`]: selects the events; `words`: describes an entry; `windows`: no copy, two copies.
 //!
-//! Only what tells of a failover is drawn: taints, bindings and their tasks, Works, templates and copies. The rest is
-//! counted, and on the timeline.
+//! The view shows only entries that concern a failover: taints, bindings and their tasks, Works, templates and copies.
+//! It counts the others, which are on the timeline.
 
 mod windows;
 mod words;
@@ -29,7 +29,7 @@ use crate::{
 pub use windows::{Window, WindowKind};
 pub use words::What;
 
-/// A timeline as it is drawn.
+/// The view of a timeline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TimelineView {
@@ -50,28 +50,28 @@ pub struct TimelineView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lane {
-    /// Its head: the case, the control plane, or a member's name.
+    /// Heading: the case, the control plane, or the name of a member.
     pub name: String,
-    /// The parts that the member plays.
+    /// Roles of the member.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
 }
 
-/// Something that is drawn.
+/// A shown event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Drawn {
-    /// When, in seconds since the timeline began.
+    /// Time, in seconds since the timeline began.
     pub at: f64,
-    /// Its entry on the timeline.
+    /// Number of the entry on the timeline.
     pub entry: u64,
-    /// Its lane, from 0.
+    /// Number of the lane, from 0.
     pub lane: usize,
     /// Kind of the event.
     pub what: What,
-    /// It in words.
+    /// Description of the event.
     pub text: String,
-    /// The object, if it is about one.
+    /// Object that the event is about, if any.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub object: String,
     /// Writer, where the cluster reports it.
@@ -83,7 +83,7 @@ pub struct Drawn {
     /// Number of changes that are left out.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: usize,
-    /// The findings that were made here, from 0.
+    /// Findings at this event, numbered from 0.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<usize>,
 }
@@ -93,10 +93,10 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// So many changes of one revision are shown.
+/// Maximum number of changes shown for one revision.
 pub const MOST_CHANGES: usize = 16;
 
-/// So many entries are drawn; findings are drawn in any case.
+/// Maximum number of events; findings are always shown.
 pub const MOST_EVENTS: usize = 400;
 
 /// Fields of an Event that are shown as changes, in core/v1 and events.k8s.io/v1.
@@ -117,7 +117,7 @@ type Workload = (String, String, String);
 /// State while a timeline is walked through.
 struct Walk<'a> {
     workloads: BTreeSet<Workload>,
-    /// Labels that some task preserves: worth naming where a copy appears.
+    /// Labels that a task preserves. The view names them when a copy appears.
     preserved: BTreeSet<&'a str>,
     tasks: &'a [Task],
     lanes: BTreeMap<ClusterName, usize>,
@@ -128,7 +128,7 @@ struct Walk<'a> {
 }
 
 impl TimelineView {
-    /// Draws a timeline up to its clean-up; `findings` are the entries at which the judge found something.
+    /// Builds the view of a timeline up to its clean-up; `findings` are the entries at which the judge found something.
     pub fn of(timeline: &Timeline, findings: &[u64]) -> Self {
         let entries = timeline.entries();
         let tasks = failovers::tasks(entries);
@@ -168,7 +168,7 @@ impl TimelineView {
     }
 }
 
-/// The case's lane, the control plane's and the members', and where each cluster's is.
+/// Returns the lanes of the case, the control plane and the members, and the lane of each cluster.
 fn lanes(entries: &[Entry]) -> (Vec<Lane>, BTreeMap<ClusterName, usize>) {
     let mut members: BTreeSet<ClusterName> = BTreeSet::new();
     let mut with_case = false;
@@ -197,7 +197,7 @@ fn lanes(entries: &[Entry]) -> (Vec<Lane>, BTreeMap<ClusterName, usize>) {
     (lanes, places)
 }
 
-/// Everything that some binding is about.
+/// Returns all workloads of bindings.
 fn workloads(entries: &[Entry]) -> BTreeSet<Workload> {
     let mut found = BTreeSet::new();
     for entry in entries {

@@ -20,7 +20,7 @@ pub enum WindowKind {
     NoCopy,
     /// More members hold a copy than the workload is scheduled to.
     TwoCopies,
-    /// The same while a task asks for it: the old copy waits for the new one.
+    /// More members hold a copy, while a task lets the old copy wait for the new one.
     TwoCopiesGracefully,
 }
 
@@ -32,9 +32,9 @@ pub struct Window {
     pub kind: WindowKind,
     /// The workload.
     pub workload: String,
-    /// The drawn event that began it.
+    /// Index of the shown event that began the window.
     pub from: usize,
-    /// The drawn event that ended it; none if it lasted to the end.
+    /// Index of the shown event that ended it; `None` if it lasted to the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<usize>,
     /// Duration in seconds.
@@ -58,7 +58,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Takes in a revision; `index` is the drawn event that stands for this moment.
+    /// Adds a revision; `index` is the shown event at this moment.
     pub(super) fn step(&mut self, index: usize, entry: &Entry, revision: &Revision, id: &ObjectId, tasks: &[Task]) {
         let is_binding = BINDING_KINDS.contains(&revision.kind.as_str());
         let workload = if is_binding {
@@ -92,7 +92,7 @@ impl Windows {
         let mut pending = tasks
             .iter()
             .filter(|task| task.is_pending_at(entry.seq) && is_about(task, &workload));
-        // What began gracefully ends so, though the task is cleared before the old copy is gone.
+        // A window that began gracefully ends gracefully, although the task is cleared before the old copy is gone.
         let began = state
             .open
             .is_some_and(|(kind, _)| kind == WindowKind::TwoCopiesGracefully);
@@ -105,7 +105,7 @@ impl Windows {
         }
     }
 
-    /// All windows, by where they begin.
+    /// Returns all windows, by their beginning.
     pub(super) fn finish(mut self, drawn: &[Drawn]) -> Vec<Window> {
         for (workload, state) in self.states {
             if let Some((kind, from)) = state.open {

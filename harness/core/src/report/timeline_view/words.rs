@@ -25,7 +25,7 @@ pub enum What {
     Taint,
     /// A taint is gone.
     Untaint,
-    /// A cluster becomes ready, or is no longer.
+    /// A cluster becomes ready or unready.
     Ready,
     /// A scheduling result.
     Schedule,
@@ -41,11 +41,11 @@ pub enum What {
     Labels,
     /// A copy is marked for deletion.
     Purge,
-    /// It is gone.
+    /// An object is gone.
     Gone,
     /// Health or status.
     Health,
-    /// Health that is not good.
+    /// An unhealthy state.
     Unhealthy,
     /// An Event.
     Event,
@@ -57,7 +57,7 @@ pub enum What {
 
 type Drawn = Option<(What, String)>;
 
-/// The workload that a binding is about.
+/// Returns the workload of a binding.
 pub(super) fn workload_of(binding: &Value) -> Option<Workload> {
     let text = |member: &str| {
         let value = binding.pointer(&format!("/spec/resource/{member}"));
@@ -67,7 +67,7 @@ pub(super) fn workload_of(binding: &Value) -> Option<Workload> {
     (!workload.0.is_empty()).then_some(workload)
 }
 
-/// A revision that is drawn for a finding alone.
+/// Describes a revision that is shown only because of a finding.
 pub(super) fn plainly(id: &ObjectId, revision: &Revision) -> (What, String) {
     let (what, verb) = match revision.change {
         Change::List => (What::Change, "was there"),
@@ -296,7 +296,7 @@ fn schedule_words(binding: &Value) -> String {
     }
 }
 
-/// Health and collected status by cluster, where they changed.
+/// Returns the changes of health and collected status, by cluster.
 fn health_changes(before: Option<&Value>, after: &Value) -> Vec<(What, String)> {
     let (old, new) = (items(before), items(Some(after)));
     let mut said = Vec::new();
@@ -355,7 +355,7 @@ fn labels(object: &Value) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// A few of the changes of a status: enough to see what it is about.
+/// Returns some changes of a status, enough to see its subject.
 fn status_words(before: Option<&Value>, after: Option<&Value>) -> String {
     const ENOUGH: usize = 3;
     let changes = difference::between(before, after);

@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use super::Objection;
 
-/// Times are rounded when a timeline is written, and again in a report.
+/// Tolerance of times, which are rounded on the timeline and again in a report.
 const ROUNDING_SECS: f64 = 0.0015;
 
-/// Longer values are cut.
+/// Maximum length of a value in a message.
 const LONGEST_VALUE: usize = 120;
 
-/// An objection for each field that differs.
+/// Returns an objection for each field that differs.
 pub(super) fn objections<T: Serialize>(of: &str, reported: &T, judged: &T) -> Vec<Objection> {
-    // What is written as YAML has a JSON form.
+    // A value with a YAML form also has a JSON form.
     let value = |what: &T| serde_json::to_value(what).unwrap_or_default();
     let mut found = Vec::new();
     differ(of, "", &value(reported), &value(judged), &mut found);
@@ -61,7 +61,7 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// A value in so few words that a line holds it; of a long list, what the other one has not.
+/// Returns a value in one line; for a long list, the entries that the other list lacks.
 fn short(value: &Value, other: &Value) -> String {
     let text = match value {
         Value::Null => "nothing".to_owned(),
@@ -85,7 +85,7 @@ fn short(value: &Value, other: &Value) -> String {
     }
 }
 
-/// The texts in a list.
+/// Returns the texts in a list.
 fn texts(list: &Value) -> Vec<&str> {
     list.as_array()
         .into_iter()

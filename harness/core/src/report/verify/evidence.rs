@@ -1,4 +1,4 @@
-//! The timeline of a reported case, and what it makes of the case.
+//! Judges a reported case again from its timeline.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     timeline::{HARNESS, Provenance, Timeline},
 };
 
-/// The case at hand that a report speaks of, if it is the same one.
+/// Returns the case with the name and the digest in the report.
 pub(super) fn case<'a>(reported: &CaseReport, context: &VerifyContext<'a>) -> Result<&'a Case, Objection> {
     let id = &reported.name;
     let here = context.cases.get(id).ok_or_else(|| Objection::NoSuchCase(id.clone()))?;
@@ -85,7 +85,8 @@ fn unjudged(case: &Case, outcome: CaseOutcome) -> CaseResult {
     }
 }
 
-/// As a report tells it, with what no timeline can say: the time on the wall, and what earlier tries came to.
+/// Returns the report of a result. The wall-clock duration and the earlier tries come from the original report, because
+/// no timeline has them.
 fn told(result: &CaseResult, reported: &CaseReport) -> CaseReport {
     let again = CaseReport::of(result);
     CaseReport {
@@ -99,7 +100,7 @@ fn told(result: &CaseResult, reported: &CaseReport) -> CaseReport {
     }
 }
 
-/// The timeline of a case, if it is the one that was reported.
+/// Returns the timeline of a case, if it is the reported one.
 fn timeline(
     report: &ConformanceReport,
     case: &CaseReport,

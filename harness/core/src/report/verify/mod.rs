@@ -1,4 +1,4 @@
-//! Makes a report again from the catalogue, the cases and its timelines, and says where it differs.
+//! Makes a report again from the catalogue, the cases and its timelines, and returns the differences.
 //!
 //! Facts that are not in timelines are taken from the report: wall-clock durations, results of earlier tries, and
 //! why a case could not be run. Timelines themselves are believed.
@@ -42,25 +42,25 @@ pub struct Verification {
     pub missing: usize,
     /// Number of cases in this suite that were not selected.
     pub not_selected: usize,
-    /// Everything that does not follow.
+    /// All differences and other objections.
     pub objections: Vec<Objection>,
 }
 
 /// The context for making a report again.
 pub struct VerifyContext<'a> {
-    /// The requirements at hand.
+    /// The catalogue of requirements.
     pub catalogue: &'a Catalogue,
-    /// The cases at hand, by name.
+    /// The cases of the suite, by name.
     pub cases: &'a BTreeMap<CaseId, Case>,
-    /// The content of a timeline by its file name, or why it cannot be had.
+    /// Returns the content of a timeline by its file name, or the error in reading it.
     pub timeline: &'a dyn Fn(&str) -> Result<Vec<u8>, String>,
-    /// The snapshots of a verdict that are not as their files.
+    /// Returns the snapshots of a verdict that differ from their files.
     pub snapshots: &'a dyn Fn(&Case, &Verdict) -> Vec<SnapshotDifference>,
     /// File names of timelines in the same folder that the report does not name.
     pub unnamed: &'a [String],
 }
 
-/// Makes a report again.
+/// Verifies a report: makes it again and compares.
 pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verification {
     let mut verification = Verification::default();
     let mut provenances = Vec::new();
@@ -133,7 +133,7 @@ pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verifi
     verification
 }
 
-/// A case that names no timeline. That is all right if it was not run.
+/// Returns a case without a timeline, if its result allows that there is none.
 fn without_evidence(
     report: &ConformanceReport,
     reported: &CaseReport,

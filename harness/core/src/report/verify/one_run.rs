@@ -1,4 +1,4 @@
-//! Checks that a report is of one run, and of all of it: its author must not choose from two runs of the cases.
+//! Checks that a report covers one whole run: its author must not choose results from two runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use crate::{
     timeline::{Provenance, Timeline},
 };
 
-/// So many seeds are named.
+/// Maximum number of seeds in a message.
 const MOST: usize = 5;
 
-/// Each shard is one run: it begins once, and its seeds follow each other.
+/// Checks that each shard is one run: it begins once, and its seeds are consecutive.
 pub(super) fn of_each_shard(report: &ConformanceReport, provenances: &[Provenance]) -> Vec<Objection> {
     let mut shards: BTreeMap<Option<&str>, Vec<&Provenance>> = BTreeMap::new();
     for provenance in provenances {
@@ -29,7 +29,7 @@ pub(super) fn of_each_shard(report: &ConformanceReport, provenances: &[Provenanc
                 .iter()
                 .all(|seed| seed.wrapping_sub(*first) < report.suite.seeds.max(1))
         };
-        // The first seed may be any number, so the next ones may begin anew at 0.
+        // The first seed may be any number, so the following ones may wrap around to 0.
         if !seeds.iter().any(follow) {
             let named: Vec<String> = seeds.iter().take(MOST).map(u64::to_string).collect();
             let more = if seeds.len() > MOST { ", …" } else { "" };
@@ -42,7 +42,7 @@ pub(super) fn of_each_shard(report: &ConformanceReport, provenances: &[Provenanc
     found
 }
 
-/// The timelines of the same runs whose cases the report does not have.
+/// Returns an objection for each timeline of the same runs whose case the report does not have.
 pub(super) fn left_out(
     report: &ConformanceReport,
     provenances: &[Provenance],
@@ -54,7 +54,7 @@ pub(super) fn left_out(
         .collect();
     let reported: BTreeSet<_> = report.cases.iter().map(|case| (&case.name, case.seed)).collect();
     let left_out = context.unnamed.iter().filter_map(|file| {
-        // Other files do not count.
+        // Files that are not timelines do not count.
         let bytes = (context.timeline)(file).ok()?;
         let first_line = bytes.split_inclusive(|byte| *byte == b'\n').next()?;
         let timeline = Timeline::read(first_line).ok()?;
