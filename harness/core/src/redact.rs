@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn tokens_and_keys_are_known_by_their_shape() {
         let secrets = [
-            "refused: token eyJhbGciOi.eyJpc3Mi.c2ln was no good",
+            "refused: token eyJhbGciOi.eyJpc3Mi.c2ln was rejected",
             "Authorization: Bearer abc",
             "-----BEGIN EC PRIVATE KEY-----\nMHc=\n",
         ];

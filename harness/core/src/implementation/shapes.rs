@@ -15,7 +15,7 @@ pub static TARGET: Shape = Shape::closed(
     &[
         Field::needed("apiVersion", Holds::Constant(API_VERSION), "The version of the format."),
         Field::needed("kind", Holds::Constant("Target"), "What the file describes."),
-        Field::needed("metadata", Holds::Map(&METADATA), "What the target is called."),
+        Field::needed("metadata", Holds::Map(&METADATA), "Name of the target."),
         Field::needed("spec", Holds::Map(&SPEC), "The target."),
     ],
 );
@@ -26,7 +26,7 @@ pub static METADATA: Shape = Shape::closed(
     &[Field::needed(
         "name",
         Holds::Like("^[a-z0-9-]+$"),
-        "The target's name: small letters, digits and dashes.",
+        "Name of the target: lower-case letters, digits and dashes.",
     )],
 );
 
@@ -37,12 +37,12 @@ pub static SPEC: Shape = Shape::closed(
         Field::needed(
             "implementation",
             Holds::Map(&IMPLEMENTATION),
-            "What is under test, as reports name it.",
+            "The implementation under test, as reports name it.",
         ),
         Field::needed(
             "features",
             Holds::OneOrMore(&Holds::Feature),
-            "The features that it declares. A case that needs another one is unsupported.",
+            "The features that the implementation declares. A case that needs another one is unsupported.",
         ),
         Field::optional(
             "documents",
@@ -59,7 +59,7 @@ pub static SPEC: Shape = Shape::closed(
         Field::optional(
             "controller",
             Holds::Map(&CONTROLLER),
-            "The feature gates and options that it runs with where a case does not ask for others.",
+            "The default feature gates and options, for cases that do not ask for others.",
         ),
         Field::optional(
             "settable",
@@ -72,27 +72,31 @@ pub static SPEC: Shape = Shape::closed(
             Holds::List(&Holds::Map(&SWITCH)),
             "Gates and options that enable features: advice for users whose target lacks a feature.",
         ),
-        Field::optional("timeouts", Holds::Map(&TIMEOUTS), "How long it may take."),
+        Field::optional("timeouts", Holds::Map(&TIMEOUTS), "Timeouts of the target."),
         Field::optional(
             "controlPlane",
             Holds::Map(&CONTROL_PLANE),
-            "What the control plane is given before the programs of `run.exec` start.",
+            "Objects that the control plane needs before the programs of `run.exec` start.",
         ),
         Field::optional(
             "commands",
             Holds::Named(&Holds::Map(&COMMAND)),
-            "Its commands, by the names that cases use: drain.",
+            "Commands of the target, by the names that cases use: drain.",
         ),
         Field::optional(
             "metrics",
             Holds::Map(&METRICS),
-            "Where its metrics are. Without it, cases about metrics are unsupported.",
+            "Address and names of the metrics. Without it, cases about metrics are unsupported.",
         ),
-        Field::needed("run", Holds::Map(&RUN), "How it comes to run: one of the three."),
+        Field::needed(
+            "run",
+            Holds::Map(&RUN),
+            "The way the target is started: one of the three.",
+        ),
         Field::optional(
             "baseline",
             Holds::List(&Holds::Map(&KNOWN_DEFECT)),
-            "Deviations that are known. An entry that no longer fails is an error.",
+            "Known deviations. An entry that no longer fails is an error.",
         ),
     ],
 );
@@ -111,7 +115,7 @@ pub static VERSION: Shape = Shape::closed(
         Field::needed(
             "spec",
             Holds::Named(&Holds::Anything),
-            "What is laid over `spec`: maps are merged, lists are appended to, and their items with the same `name` are merged.",
+            "Differences to `spec`: maps are merged, lists are appended to, and their items with the same `name` are merged.",
         ),
     ],
 );
@@ -124,7 +128,7 @@ const FROM: Field = Field::optional(
 );
 
 /// The end of a range of versions.
-const BEFORE: Field = Field::optional("before", Holds::Text, "The first version after it.");
+const BEFORE: Field = Field::optional("before", Holds::Text, "The first version after the range.");
 
 /// `versions` of an entry of `spec.baseline`.
 pub static VERSION_RANGE: Shape = Shape::closed("versions", &[FROM, BEFORE]);
@@ -139,15 +143,11 @@ pub static METRICS: Shape = Shape::closed(
             "The URL that answers with them, in the text format of Prometheus, such as \
              http://127.0.0.1:{{port.metrics}}/metrics. A port stands in the arguments of the controller, too.",
         ),
-        Field::optional(
-            "prefix",
-            Holds::Text,
-            "What stands before each of their names, such as karmada_.",
-        ),
+        Field::optional("prefix", Holds::Text, "Prefix of all names, such as karmada_."),
         Field::optional(
             "names",
             Holds::Named(&Holds::Text),
-            "Where they have other names than those of the documents: these names by those.",
+            "Names that differ from those of the documents, by the names of the documents.",
         ),
     ],
 );
@@ -157,13 +157,13 @@ pub static IMPLEMENTATION: Shape = Shape::closed(
     "implementation",
     &[
         Field::needed("name", Holds::Text, "Its name."),
-        Field::needed("version", Holds::Text, "Its version, as its makers write it."),
-        Field::optional("url", Holds::Text, "Where it is described."),
-        Field::optional(
-            "contact",
-            NAMES,
-            "Who answers questions about it: addresses, or handles.",
+        Field::needed(
+            "version",
+            Holds::Text,
+            "Version of the implementation, as its authors write it.",
         ),
+        Field::optional("url", Holds::Text, "Address of the web site or repository."),
+        Field::optional("contact", NAMES, "Contacts for questions: addresses or handles."),
     ],
 );
 
@@ -181,8 +181,8 @@ pub static SWITCH: Shape = Shape {
     name: "a switch",
     choice: Choice::OneOf(&["featureGate", "option"]),
     fields: &[
-        Field::needed("feature", Holds::Feature, "The feature that is not there without it."),
-        Field::optional("featureGate", Holds::Text, "The feature gate that must be on for it."),
+        Field::needed("feature", Holds::Feature, "The feature that needs the setting."),
+        Field::optional("featureGate", Holds::Text, "The feature gate that must be on."),
         Field::optional(
             "option",
             Holds::Text,
@@ -197,16 +197,16 @@ pub static SWITCH: Shape = Shape {
 pub static TIMEOUTS: Shape = Shape::closed(
     "timeouts",
     &[
-        Field::optional("factor", Holds::Positive, "What all times are multiplied by."),
+        Field::optional("factor", Holds::Positive, "Factor for all timeouts."),
         Field::optional(
             "slack",
             Holds::Time,
-            "What a case's own bounds (`within`) are extended by where time really passes; 10s, if left out.",
+            "Extension of a case's bounds (`within`) on clusters with real time; 10s, if left out.",
         ),
         Field::optional(
             "ready",
             Holds::Time,
-            "Until it says that all members are ready, before the first step.",
+            "Time until the target reports that all members are ready, before the first step.",
         ),
         Field::optional(
             "schedule",
@@ -233,7 +233,7 @@ pub static RUN: Shape = Shape::one_of(
         Field::optional(
             "installed",
             Holds::Map(&NOTHING),
-            "It runs already, against the control plane.",
+            "A target that already runs against the control plane.",
         ),
         Field::optional("reference", Holds::Map(&NOTHING), "The reference controller, built in."),
     ],
@@ -254,7 +254,7 @@ const PROGRAM: Field = Field::needed(
 const ENVIRONMENT: Field = Field::optional(
     "env",
     Holds::Named(&Holds::Scalar),
-    "Its environment, with the same places as `args`.",
+    "Variables of the environment, with the same places as `args`.",
 );
 
 /// `install` of such a program.
@@ -271,7 +271,7 @@ pub static EXEC: Shape = Shape::closed(
         Field::optional(
             "name",
             Holds::Like("^[a-z0-9-]+$"),
-            "What errors and logs call it; the file name of its command, if left out.",
+            "Name in errors and logs; the file name of the command, if left out.",
         ),
         PROGRAM,
         Field::optional(
@@ -295,7 +295,7 @@ pub static EXEC: Shape = Shape::closed(
         Field::optional(
             "ready",
             Holds::Text,
-            "The URL that answers with 2xx once it is ready: http://127.0.0.1:{{port.health}}/readyz.",
+            "The URL that answers with 2xx once the program is ready: http://127.0.0.1:{{port.health}}/readyz.",
         ),
         Field::optional(
             "part",
@@ -354,7 +354,7 @@ pub static WEBHOOKS: Shape = Shape::closed(
         Field::needed(
             "url",
             Holds::Text,
-            "Where the webhook listens, in place of what the file says; paths stay: https://127.0.0.1:{{port.webhook}}.",
+            "Address of the webhook, which replaces the one in the file; paths stay: https://127.0.0.1:{{port.webhook}}.",
         ),
     ],
 );
@@ -364,7 +364,11 @@ pub static KNOWN_DEFECT: Shape = Shape {
     name: "an entry of the baseline",
     choice: Choice::OneOf(&["requirement", "step"]),
     fields: &[
-        Field::optional("requirement", Holds::Requirement, "The requirement that it breaks."),
+        Field::optional(
+            "requirement",
+            Holds::Requirement,
+            "The requirement that the defect breaks.",
+        ),
         Field::optional(
             "step",
             Holds::Text,
@@ -378,16 +382,16 @@ pub static KNOWN_DEFECT: Shape = Shape {
         Field::needed(
             "difference",
             Holds::OneOf(DifferenceKind::names),
-            "How it differs, as findings name it.",
+            "Kind of difference, as findings name it.",
         ),
-        Field::needed("reason", Holds::Text, "Why, or what is seen instead."),
-        Field::optional("link", Holds::Text, "Where it is discussed."),
+        Field::needed("reason", Holds::Text, "Reason, or the behavior seen instead."),
+        Field::optional("link", Holds::Text, "Link to a discussion of the defect."),
         Field::optional(
             "versions",
             Holds::Map(&VERSION_RANGE),
             "The versions that have the defect; all, if left out.",
         ),
-        Field::optional("cases", NAMES, "The cases in which it is known; all, if left out."),
+        Field::optional("cases", NAMES, "The cases that show the defect; all, if left out."),
         Field::optional(
             "sometimes",
             Holds::Boolean,

@@ -178,8 +178,8 @@ mod tests {
             ("Authorization: Bearer canary", "Authorization: Bearer <redacted>"),
             ("sent Bearer canary to x", "sent Bearer <redacted> to x"),
             (
-                "the token eyJhbGci.eyJpc3Mi.c2ln was no good",
-                "the token <redacted> was no good",
+                "the token eyJhbGci.eyJpc3Mi.c2ln was rejected",
+                "the token <redacted> was rejected",
             ),
             (
                 "12:30:01 secretRef: member1, url=https://x:6443",

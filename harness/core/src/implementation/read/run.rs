@@ -274,11 +274,8 @@ impl Reader<'_> {
         let template = match Template::parse(text) {
             Ok(template) => template,
             Err(rest) => {
-                self.decoder.error(
-                    node,
-                    format!("`{{{{{rest}` is not closed"),
-                    "write `}}` behind the name",
-                );
+                self.decoder
+                    .error(node, format!("`{{{{{rest}` is not closed"), "write `}}` after the name");
                 return None;
             }
         };
@@ -296,7 +293,7 @@ impl Reader<'_> {
             self.decoder.error(
                 node,
                 format!("{what} lacks the place `{{{{{place}}}}}`"),
-                "what is set stands there",
+                "add the place, where the value is filled in",
             );
         }
         Some(template)
