@@ -49,9 +49,10 @@ fn with_cases_in_zsh(script: &str) -> String {
     let mut with_cases = String::new();
     for line in script.lines() {
         let (start, rest) = line.split_at(line.len() - line.trim_start().len());
-        let is_cases = ["'*::cases -- Cases, by name", "'*::files -- Cases, by name"]
+        // Without `*` before subcommands, as in `explore`.
+        let is_cases = ["'::cases -- Cases, by name", "'::files -- Cases, by name"]
             .iter()
-            .any(|argument| rest.starts_with(argument));
+            .any(|argument| rest.replacen("'*", "'", 1).starts_with(argument));
         let rest = if is_cases {
             rest.replace(":_default'", ":_baton_cases'")
         } else {
