@@ -243,7 +243,10 @@ fn nothing_at_all_is_told_soon_with_what_is_lacking() {
     let nothing = preflight_of(&spec("karmada.yaml"), Arc::new(Idle::Nothing)).unwrap_err();
     insta::assert_snapshot!(told(&nothing), @"the test failover could not be run: the controller under test has not reported all members Ready within 15s (member1: no condition Ready; member2: no condition Ready)");
     let ready = preflight_of(&spec("karmada.yaml"), Arc::new(Idle::Ready)).unwrap_err();
-    insta::assert_snapshot!(told(&ready), @"the test failover did not work: a policy for a Deployment led to no binding within 15 s");
+    insta::assert_snapshot!(told(&ready), @"
+    the test failover did not work: a policy for a Deployment led to no binding within 15 s
+    likely cause: no binding refers to Deployment baton-canary, which PropagationPolicy baton-canary selects; there are no bindings at all
+    ");
     let patient = TargetSpec {
         timeouts: TargetTimeouts {
             ready: Some(Duration::from_secs(40)),
@@ -261,7 +264,10 @@ fn what_the_contract_asks_for_and_is_not_there_is_named() {
         let error = preflight_of(&spec("karmada.yaml"), Arc::new(idle)).unwrap_err();
         format!("{}\n{}", told(&error), error.help())
     };
-    insta::assert_snapshot!(said(Idle::BoundAnother), @"the test failover did not work: a policy for Deployment baton-canary led to no binding with that in `spec.resource` within 15 s, but to a ResourceBinding of Deployment default/another");
+    insta::assert_snapshot!(said(Idle::BoundAnother), @"
+    the test failover did not work: a policy for Deployment baton-canary led to no binding with that in `spec.resource` within 15 s, but to a ResourceBinding of Deployment default/another
+    likely cause: no binding refers to Deployment baton-canary, which PropagationPolicy baton-canary selects; the bindings refer to: Deployment
+    ");
     insta::assert_snapshot!(said(Idle::NoCopy), @"the test failover did not work: no Deployment baton-canary was ever seen on member1: a copy has the kind, the namespace and the name of its template");
     insta::assert_snapshot!(said(Idle::NoHealth), @"the test failover did not work: the workload's status got into its binding, but not that it is Healthy within 15 s: cases wait for `status.aggregatedStatus[].health`, or for the health in the status of its Work");
 }
