@@ -56,7 +56,6 @@ pub fn of_timeout(timeline: &Timeline) -> Option<String> {
         .or_else(|| absent::unbound(&world))
         .or_else(|| false_condition(&world))
         .or_else(|| absent::unscheduled(&world, phase))
-        .or_else(|| absent::not_collected(&world, phase))
 }
 
 /// Warnings that are older than this when a step begins are unrelated to it.

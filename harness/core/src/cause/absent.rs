@@ -1,5 +1,4 @@
-//! Causes that show by something that is missing: a workload without a binding, a binding without a cluster, a copy or a
-//! status.
+//! Causes that show by something that is missing: a workload without a binding, a binding without a cluster.
 
 use serde_json::Value;
 
@@ -66,28 +65,6 @@ pub(super) fn unscheduled(world: &World, phase: &str) -> Option<String> {
     }
     let (id, _) = bindings(world).find(|(_, binding)| list(binding, "/spec/clusters").is_empty())?;
     Some(format!("{} {} has no cluster in `spec.clusters`", id.kind, id.name))
-}
-
-/// A binding whose status does not contain the status of the copies.
-pub(super) fn not_collected(world: &World, phase: &str) -> Option<String> {
-    if phase != Phase::Collect.name() {
-        return None;
-    }
-    let (id, binding, cluster) = bindings(world).find_map(|(id, binding)| {
-        let items = list(binding, "/status/aggregatedStatus");
-        let mut clusters = list(binding, "/spec/clusters").iter();
-        let cluster = clusters.find_map(|cluster| {
-            let name = text(cluster, "/name")?;
-            (!items.iter().any(|item| item["clusterName"] == name)).then_some(name)
-        })?;
-        Some((id, binding, cluster))
-    })?;
-    let resource = &binding["spec"]["resource"];
-    let (kind, name) = (text(resource, "/kind")?, text(resource, "/name")?);
-    Some(format!(
-        "{} {} has no `status.aggregatedStatus` of {cluster} for {kind} {name}",
-        id.kind, id.name
-    ))
 }
 
 #[cfg(test)]
@@ -160,17 +137,5 @@ mod tests {
             Some("ResourceBinding binding has no cluster in `spec.clusters`")
         );
         assert_eq!(unscheduled(&world, Phase::Collect.name()), None);
-    }
-
-    #[test]
-    fn a_cluster_without_a_collected_status_is_a_cause_where_a_step_waited_for_it() {
-        let (kind, mut object) = binding("Job", "job");
-        object["spec"]["clusters"] = json!([{"name": "member1"}, {"name": "member2"}]);
-        object["status"] = json!({"aggregatedStatus": [{"clusterName": "member1"}]});
-        let found = |object: &Value| not_collected(&world(&[(kind, object.clone())]), Phase::Collect.name());
-        let expected = "ResourceBinding binding has no `status.aggregatedStatus` of member2 for Job job";
-        assert_eq!(found(&object).as_deref(), Some(expected));
-        object["spec"]["clusters"] = json!([{"name": "member1"}]);
-        assert_eq!(found(&object), None);
     }
 }
