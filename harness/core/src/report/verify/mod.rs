@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     baseline, build, defects,
-    model::{CaseOutcome, CaseReport, ConformanceReport},
+    model::{CaseOutcome, CaseReport, ConformanceReport, RequirementResult},
     settled,
 };
 use crate::{
@@ -248,7 +248,15 @@ fn origin(report: &ConformanceReport, provenances: &[Provenance], all_readable: 
 /// Returns the parts of the report that do not follow from the catalogue, its baseline and these cases.
 fn whole(report: &ConformanceReport, cases: &[CaseReport], context: &VerifyContext<'_>) -> Vec<Objection> {
     let asked = Asked::of(context.catalogue, &report.features, &report.claims);
-    let requirements = build::requirements(build::listed(context.catalogue, &asked), &report.features, cases);
+    let in_report: BTreeSet<&CaseId> = cases.iter().map(|case| &case.name).collect();
+    let mut requirements = build::requirements(build::listed(context.catalogue, &asked), &report.features, cases);
+    // The run need not have known of a requirement that no case of it tests: it may be newer, as its cases are.
+    let suite_has_more = context.cases.keys().any(|id| !in_report.contains(id));
+    let reported: BTreeSet<_> = report.requirements.iter().map(|it| &it.id).collect();
+    requirements.retain(|it| {
+        let may_be_newer = suite_has_more && it.result == RequirementResult::NotShown;
+        !may_be_newer || reported.contains(&it.id)
+    });
     let mut found = Vec::new();
     let ids = report.requirements.iter().chain(&requirements).map(|it| &it.id);
     for id in ids.collect::<BTreeSet<_>>() {
@@ -270,7 +278,6 @@ fn whole(report: &ConformanceReport, cases: &[CaseReport], context: &VerifyConte
     let defects = defects::of(cases, &of_report, &asked);
     found.extend(differ::objections("the defects", &report.defects, &defects));
     let baseline = baseline::judged(&baseline::entries(&of_report, &about), cases);
-    let in_report: BTreeSet<&CaseId> = cases.iter().map(|case| &case.name).collect();
     for (reported, mut again) in report.baseline.iter().zip(baseline) {
         let of = format!("{} in the baseline", again.about());
         // The run need not have known of a case that it did not select: it may be newer, or private.
