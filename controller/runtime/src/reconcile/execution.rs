@@ -125,7 +125,7 @@ async fn on_member(
         }
         Action::Apply(object) => {
             let applied_object = match apply(&member, &object).await {
-                // The member has no copy, also if it had one before (POL-09).
+                // The member has no copy: it never had one (POL-09), or it was deleted (POL-22).
                 Err(error) if present.is_none() && !matches!(error, Failure::Write(WriteError::Conflict { .. })) => {
                     not_applied(context, key, &error_chain(&error)).await?;
                     return Err(error);

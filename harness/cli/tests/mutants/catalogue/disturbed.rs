@@ -1,4 +1,4 @@
-//! Defects by which one refused request, or one cluster that is not well, harms everything else.
+//! Defects by which one refused request, or one unhealthy cluster, harms other workloads and clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +64,7 @@ fn clusters() -> Vec<Mutant> {
     ]
 }
 
-/// Workloads, and what belongs to them.
+/// Workloads, their policies, copies and dependencies.
 fn workloads() -> Vec<Mutant> {
     vec![
         Mutant {
@@ -85,7 +85,7 @@ fn workloads() -> Vec<Mutant> {
         },
         Mutant {
             name: "applied-once-is-applied",
-            breaks: "POL-09",
+            breaks: "POL-22",
             defect: "an object that was applied once counts as applied although its copy is gone and cannot be created again",
             fault: |_| applied_once(),
         },
@@ -128,7 +128,7 @@ fn workloads() -> Vec<Mutant> {
     ]
 }
 
-/// Scheduling results are only said to have been written once one of them was refused.
+/// Once a scheduling result was refused, later ones are not sent, and answered as if they were stored.
 fn refused_result_forgotten() -> Fault {
     let refused: Memory<bool> = Memory::new();
     let seen = refused.clone();
@@ -167,7 +167,7 @@ fn silent_member_holds_all(clock: Clock) -> Fault {
         })
 }
 
-/// Works are refused once one of them was.
+/// Once a Work was refused, all later ones are.
 fn refused_work_stops_the_others() -> Fault {
     let refused: Memory<bool> = Memory::new();
     let seen = refused.clone();
