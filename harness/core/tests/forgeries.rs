@@ -516,6 +516,22 @@ fn a_case_that_the_run_did_not_know_refutes_nothing() {
 }
 
 #[test]
+fn a_requirement_that_the_run_did_not_know_refutes_nothing() {
+    let Forger { mut report, files } = with_baseline();
+    let untested = |it: &RequirementReport| it.result == RequirementResult::NotShown;
+    report.requirements.retain(|it| !untested(it));
+    report.summary = build::summary(&report.requirements, &report.cases, report.summary.wall_secs);
+    let another = Case {
+        id: "my-case".into(),
+        ..reports::case(FAILING)
+    };
+    let verification = verified_where_there_is(Some(another), &report, &files);
+    assert_eq!(verification.objections, []);
+    // In a report of all cases, the requirement was left out.
+    assert_ne!(verified(&report, &files).objections, []);
+}
+
+#[test]
 fn of_long_lists_it_is_told_what_only_one_of_them_has() {
     let Forger { mut report, files } = with_baseline();
     let invented = (0..10).map(|number| CaseId::new(format!("another-case-that-is-not-there-{number}")));

@@ -24,9 +24,10 @@ pub struct Explore {
 pub enum ExploreCommand {
     /// Merge the folders of shards: their journals, findings and coverage
     Merge {
-        /// Folders of one exploration, as written by --shard and --out
-        #[arg(required = true)]
-        folders: Vec<PathBuf>,
+        /// Folder of a shard, as written with --shard and --out
+        first: PathBuf,
+        /// Folders of the other shards
+        others: Vec<PathBuf>,
         /// Write the merged folder to DIR
         #[arg(long, value_name = "DIR")]
         out: PathBuf,

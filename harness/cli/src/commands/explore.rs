@@ -21,8 +21,8 @@ use crate::{
 };
 
 /// Merges the folders of shards.
-pub(super) fn merge(args::ExploreCommand::Merge { folders, out }: &args::ExploreCommand) -> Exit {
-    match folder::merge(folders, out) {
+pub(super) fn merge(args::ExploreCommand::Merge { first, others, out }: &args::ExploreCommand) -> Exit {
+    match folder::merge(first, others, out) {
         Ok(journal) => {
             let explored = Explored::of(&journal);
             explored.print(None);

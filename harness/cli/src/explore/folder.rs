@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
+    iter,
     path::{Path, PathBuf},
 };
 
@@ -32,6 +33,12 @@ pub enum FolderError {
         /// Reason.
         source: JournalError,
     },
+    /// The folder has no journal.
+    #[error("there is no journal in {}", folder.display())]
+    Missing {
+        /// Path of the folder.
+        folder: PathBuf,
+    },
     /// A new exploration would begin in a folder that has a journal.
     #[error("{} exists already", path.display())]
     Exists {
@@ -59,13 +66,14 @@ impl FolderError {
         match self {
             Self::Journal { .. } => "use the options and cases of that exploration, or another folder with --out",
             Self::Exists { .. } => "--resume continues it; --out names another folder",
+            Self::Missing { .. } => "name a folder that an exploration wrote, as with --out",
             Self::Io { .. } | Self::Page(_) => "",
         }
     }
 
     /// Set if the arguments are wrong, not the disk.
     pub fn is_input(&self) -> bool {
-        matches!(self, Self::Journal { .. } | Self::Exists { .. })
+        !matches!(self, Self::Io { .. } | Self::Page(_))
     }
 }
 
@@ -103,11 +111,9 @@ impl Folder {
             let path = path.clone();
             move |source| FolderError::Io { what, path, source }
         };
-        evidence::create_folder(&self.path).map_err(io("write"))?;
         if self.resume {
-            let text = files::read_text(&path).map_err(io("read"))?;
-            let journal = Journal::read(&text).and_then(|journal| journal.check(head).map(|()| journal));
-            let journal = journal.map_err(|source| FolderError::Journal {
+            let (text, journal) = read(&self.path)?;
+            journal.check(head).map_err(|source| FolderError::Journal {
                 path: path.clone(),
                 source,
             })?;
@@ -122,6 +128,7 @@ impl Folder {
             self.journal = Some(file);
             return Ok(());
         }
+        evidence::create_folder(&self.path).map_err(io("write"))?;
         let new = OpenOptions::new().write(true).create_new(true).open(&path);
         let mut file = new.map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => FolderError::Exists { path: path.clone() },
@@ -164,7 +171,7 @@ impl Folder {
 
     /// Writes the page of the whole journal.
     pub(super) fn write_page(&self) -> Result<(), FolderError> {
-        let journal = journal_of(&self.path)?;
+        let (_, journal) = read(&self.path)?;
         let path = self.path.join(PAGE);
         let io = |what| {
             let path = path.clone();
@@ -192,48 +199,49 @@ impl Folder {
     }
 }
 
-/// Reads the journal of a folder.
-///
-/// # Errors
-/// [`FolderError`] if there is none, or it is invalid.
-pub fn journal_of(folder: &Path) -> Result<Journal, FolderError> {
+/// Reads the journal of a folder; returns its text, too.
+fn read(folder: &Path) -> Result<(String, Journal), FolderError> {
     let path = folder.join(JOURNAL);
-    let text = files::read_text(&path).map_err(|source| FolderError::Io {
-        what: "read",
-        path: path.clone(),
-        source,
+    let text = files::read_text(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => FolderError::Missing {
+            folder: folder.to_owned(),
+        },
+        _ => FolderError::Io {
+            what: "read",
+            path: path.clone(),
+            source,
+        },
     })?;
-    Journal::read(&text).map_err(|source| FolderError::Journal { path, source })
+    match Journal::read(&text) {
+        Ok(journal) => Ok((text, journal)),
+        Err(source) => Err(FolderError::Journal { path, source }),
+    }
 }
 
 /// Merges the folders of shards into a new folder: their journals, their findings, and a page of both.
 ///
 /// # Errors
 /// [`FolderError`] if the shards are of different explorations, or a file cannot be read or written.
-pub fn merge(shards: &[PathBuf], out: &Path) -> Result<Journal, FolderError> {
-    let mut merged: Option<Journal> = None;
-    for shard in shards {
-        let journal = journal_of(shard)?;
-        match &mut merged {
-            None => merged = Some(journal),
-            Some(merged) => merged.merge(journal).map_err(|source| FolderError::Journal {
-                path: shard.join(JOURNAL),
-                source,
-            })?,
-        }
+pub fn merge(first: &PathBuf, others: &[PathBuf], out: &Path) -> Result<Journal, FolderError> {
+    let (_, mut merged) = read(first)?;
+    for shard in others {
+        let (_, journal) = read(shard)?;
+        merged.merge(journal).map_err(|source| FolderError::Journal {
+            path: shard.join(JOURNAL),
+            source,
+        })?;
     }
     let io = |what: &'static str, path: &Path| {
         let path = path.to_owned();
         move |source| FolderError::Io { what, path, source }
     };
-    let merged = merged.ok_or_else(|| io("read", out)(io::ErrorKind::InvalidInput.into()))?;
     let mut folder = Folder::new(out.to_owned(), false);
     folder.begin(&merged.head)?;
     folder.record_known(&merged.known)?;
     for line in merged.plans() {
         folder.record_plan(line.clone())?;
     }
-    for shard in shards {
+    for shard in iter::once(first).chain(others) {
         for name in found_in(shard).map_err(io("read", shard))? {
             let (from, to) = (shard.join(&name), out.join(&name));
             fs::copy(&from, &to).map_err(io("write", &to))?;

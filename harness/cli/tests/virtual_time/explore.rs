@@ -235,6 +235,13 @@ fn shards_are_merged_into_one_journal_and_one_page() {
     assert_eq!(refused.status.code(), Some(2), "{error}");
     assert!(error.contains("its seed differs"), "{error}");
     assert!(!part("never").exists());
+    let refused = baton(&["explore", "merge", &paths[0], "--out"], &part("one"));
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    let refused = baton(&["explore", "merge", "nowhere", "--out"], &part("never"));
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    assert!(error.contains("there is no journal in nowhere"), "{error}");
 }
 
 #[test]
