@@ -136,8 +136,8 @@ fn what_the_schema_of_cases_refuses_the_reader_refuses(#[case] from: &str, #[cas
 }
 
 #[rstest]
-#[case("version: 0.1.0", "version: 1")]
-#[case("version: 0.1.0", "versoin: 0.1.0")]
+#[case("version: 0.2.0", "version: 1")]
+#[case("version: 0.2.0", "versoin: 0.1.0")]
 #[case("- Propagation\n", "- Propagatoin\n")]
 #[case("  settable:", "  timeouts: {factor: 0}\n  settable:")]
 #[case("  settable:", "  timeouts: {evict: 5}\n  settable:")]
