@@ -448,7 +448,7 @@ fn view<'a>(
 fn verdict_of(report: &ConformanceReport) -> VerdictView {
     let (cases, requirements) = (&report.summary.cases, &report.summary.requirements);
     let asked = report.cases.len() - cases.unsupported;
-    let mut words = vec![described::counted(described::new_deviations(report))];
+    let mut words = vec![described::all_counted(report)];
     words.push(format!(
         "{} of {} conform",
         cases.conforming + cases.with_remarks,

@@ -98,6 +98,27 @@ fn cells_lead_to_defects_and_tell_what_changed() {
 }
 
 #[test]
+fn the_headline_counts_defects_that_a_baseline_names() {
+    let clean = report("karmada", "v1.15.0", false);
+    let broken = report("karmada", "v1.16.0", true);
+    let mut known = broken.clone();
+    known.defects[0].known = true;
+    let pages = matrix::pages(&[clean, broken, known]).unwrap();
+    let lines: Vec<&str> = pages[0]
+        .1
+        .lines()
+        .filter(|line| line.contains(", embedded, "))
+        .collect();
+    for (line, expected) in lines
+        .iter()
+        .zip(["no defect, ", "1 defect in 1 case, ", "1 known defect, "])
+    {
+        assert!(line.contains(expected), "{line}");
+    }
+    assert_eq!(lines.len(), 3);
+}
+
+#[test]
 fn texts_of_a_report_stay_texts() {
     let mut report = report("karmada", "v1.15.0", true);
     HOSTILE.clone_into(&mut report.implementation.name);

@@ -42,6 +42,17 @@ pub fn counted<'a>(defects: impl Iterator<Item = &'a Defect>) -> String {
     }
 }
 
+/// Returns the number of new defects and of those in the baseline: `1 defect in 2 cases, 20 known defects`.
+pub fn all_counted(report: &ConformanceReport) -> String {
+    let (new, known) = (new_deviations(report).count(), known_deviations(report).count());
+    let known_only = count(known, "known defect");
+    match (new, known) {
+        (_, 0) => counted(new_deviations(report)),
+        (0, _) => known_only,
+        (_, _) => format!("{}, {known_only}", counted(new_deviations(report))),
+    }
+}
+
 /// Returns a number with its noun: `1 case`, `2 cases`.
 pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })

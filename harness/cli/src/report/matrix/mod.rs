@@ -301,6 +301,6 @@ fn column(number: usize, report: &ConformanceReport) -> Column {
         version: report.implementation.version.clone().unwrap_or_default(),
         date: report.date.strftime("%Y-%m-%d").to_string(),
         clusters: report.backend.name.clone(),
-        defects: described::counted(described::new_deviations(report)),
+        defects: described::all_counted(report),
     }
 }
