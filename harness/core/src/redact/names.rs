@@ -6,106 +6,31 @@ use std::{
 };
 
 /// Last words of names whose values are secrets.
-const SECRET: [&str; 29] = [
-    "token",
-    "tokens",
-    "password",
-    "passwords",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "pass",
-    "pwd",
-    "secret",
-    "secrets",
-    "credential",
-    "credentials",
-    "cred",
-    "creds",
-    "authorization",
-    "apikey",
-    "apikeys",
-    "accesskey",
-    "secretkey",
-    "privatekey",
-    "keydata",
-    "accesskeyid",
-    "jwt",
-    "cookie",
-    "psk",
-    "otp",
-    "mnemonic",
-    "htpasswd",
-];
+const SECRET: &str = "\
+    token tokens password passwords passwd passphrase passcode pass pwd secret secrets credential credentials \
+    cred creds authorization apikey apikeys accesskey secretkey privatekey keydata accesskeyid jwt cookie psk \
+    otp mnemonic htpasswd";
 
 /// Ends of last words that are joined without a separator: `dbpassword`, `clientsecret`.
-const ENDS: [&str; 15] = [
-    "token",
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "credential",
-    "credentials",
-    "authorization",
-    "apikey",
-    "accesskey",
-    "accesskeyid",
-    "secretkey",
-    "privatekey",
-    "encryptionkey",
-    "signingkey",
-];
+const ENDS: &str = "\
+    token password passwd passphrase secret credential credentials authorization apikey accesskey accesskeyid \
+    secretkey privatekey encryptionkey signingkey";
+
+/// Words for a password in other languages. They end names, too: `DBPasswort`, `数据库密码`.
+const FOREIGN: &str = "\
+    passwort passwörter kennwort kennwörter passe clave contraseña contrasena senha wachtwoord parola lösenord \
+    losenord adgangskode passord salasana hasło haslo heslo jelszó jelszo şifre sifre sandi parolă пароль пароля \
+    κωδικός סיסמה 密码 密碼 パスワード 暗証番号 비밀번호 암호";
 
 /// Words before `key` that make it a credential. A key alone is the key of a map.
-const KEYS: [&str; 40] = [
-    "access",
-    "account",
-    "admin",
-    "aes",
-    "api",
-    "app",
-    "application",
-    "auth",
-    "cipher",
-    "client",
-    "consumer",
-    "crypto",
-    "decryption",
-    "deploy",
-    "ec",
-    "encryption",
-    "function",
-    "hmac",
-    "integration",
-    "jwt",
-    "license",
-    "master",
-    "private",
-    "recovery",
-    "registration",
-    "root",
-    "rsa",
-    "secret",
-    "seed",
-    "server",
-    "service",
-    "session",
-    "shared",
-    "sign",
-    "signing",
-    "ssh",
-    "storage",
-    "subscription",
-    "tls",
-    "unseal",
-];
+const KEYS: &str = "\
+    access account admin aes api app application auth cipher client consumer crypto decryption deploy ec \
+    encryption function hmac integration jwt license master private recovery registration root rsa secret seed \
+    server service session shared sign signing ssh storage subscription tls unseal";
 
 /// Last words that do not describe the purpose of a value.
-const NEUTRAL: [&str; 16] = [
-    "value", "val", "data", "text", "string", "str", "base", "b", "hex", "plain", "raw", "encoded", "old", "new",
-    "current", "previous",
-];
+const NEUTRAL: &str = "\
+    value val data text string str base b hex plain raw encoded old new current previous";
 
 /// Limit of remembered names: more than the kinds of a case have, and few enough for any machine.
 const REMEMBERED: usize = 10_000;
@@ -128,12 +53,17 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
     secret
 }
 
+/// Returns `true` if a list of words, separated by spaces, has a word.
+fn is_one(list: &str, word: &str) -> bool {
+    list.split(' ').any(|it| it == word)
+}
+
 fn by_words(name: &str) -> bool {
     let all = words(name);
     let mut words: &[String] = &all;
     while let [rest @ .., last] = words
         && !rest.is_empty()
-        && (NEUTRAL.contains(&last.as_str()) || last.bytes().all(|byte| byte.is_ascii_digit()))
+        && (is_one(NEUTRAL, last) || last.bytes().all(|byte| byte.is_ascii_digit()))
     {
         words = rest;
     }
@@ -145,18 +75,24 @@ fn by_words(name: &str) -> bool {
         // The name of a Secret, not its content.
         (Some("pull"), "secret" | "secrets") => false,
         (Some("key"), "id") => before.len() > 1 && before[before.len() - 2] == "access",
-        (Some(before), "key" | "keys") => KEYS.contains(&before),
+        (Some(before), "key" | "keys") => is_one(KEYS, before),
         (Some(_), "auth") => true,
-        (_, last) => SECRET.contains(&last) || ENDS.iter().any(|end| last.ends_with(end)),
+        (_, last) => {
+            let ends = |word: &str| last.ends_with(word);
+            is_one(SECRET, last)
+                || is_one(FOREIGN, last)
+                || ENDS.split(' ').any(ends)
+                || FOREIGN.split(' ').filter(|word| word.len() > 5).any(ends)
+        }
     }
 }
 
 /// Returns `true` for names of secrets that people choose, such as passwords, which may be numbers.
 pub(super) fn is_password(name: &str) -> bool {
-    let plain = name.to_ascii_lowercase();
-    ["pass", "pwd", "pin", "otp", "secret"]
+    !words(name)
         .iter()
-        .any(|part| plain.contains(part))
+        .any(|word| matches!(word.as_str(), "token" | "tokens" | "key" | "keys" | "cookie"))
+        && name != "pass"
 }
 
 /// Returns the words of a name in lower case. Words are separated by `-`, `_`, `.` or a capital letter.
@@ -165,9 +101,9 @@ fn words(name: &str) -> Vec<String> {
     let mut before = ' ';
     let mut chars = name.chars().peekable();
     while let Some(c) = chars.next() {
-        let begins = if c.is_ascii_uppercase() {
+        let begins = if c.is_uppercase() {
             // `dbPassword`, and `APIKey`: the last of several capitals belongs to the next word.
-            !before.is_ascii_uppercase() || chars.peek().is_some_and(char::is_ascii_lowercase)
+            !before.is_uppercase() || chars.peek().is_some_and(|it| it.is_lowercase())
         } else {
             before.is_ascii_digit() != c.is_ascii_digit() || !before.is_alphanumeric()
         };
@@ -177,7 +113,7 @@ fn words(name: &str) -> Vec<String> {
         if let Some(word) = words.last_mut()
             && c.is_alphanumeric()
         {
-            word.push(c.to_ascii_lowercase());
+            word.extend(c.to_lowercase());
         }
         before = c;
     }
@@ -214,6 +150,11 @@ mod tests {
             "tokenValue",
             "token2New",
             "--db-password",
+            "Datenbankpasswort",
+            "mot_de_passe",
+            "CONTRASEÑA",
+            "пароль",
+            "数据库密码",
         ] {
             assert!(is_secret_name(name), "{name}: {:?}", words(name));
         }
@@ -237,6 +178,8 @@ mod tests {
             "",
             "0",
             "primaryKey",
+            "impasse",
+            "enclave",
         ] {
             assert!(!is_secret_name(name), "{name}: {:?}", words(name));
         }
