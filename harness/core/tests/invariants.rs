@@ -155,6 +155,112 @@ fn a_spoiled_timeline_is_found(#[case] spoil: Spoil, #[case] invariant: &str) {
     assert!(broken.contains(invariant), "{broken:?}");
 }
 
+/// A failover during which something with the workload's containers comes on the new cluster, before the old copy goes.
+fn with_shadow(at_task: bool, by: &str, kind: &str, edit: fn(&mut Value)) -> Vec<Entry> {
+    let mut entries = good("deployment-directly");
+    let of_member = |entry: &Entry| {
+        matches!(&entry.event, Event::Revision(it) if it.kind == "Deployment" && it.change == Change::Added
+            && !it.cluster.is_control())
+    };
+    let origin = entries.iter().position(of_member).unwrap();
+    let written = judge::failovers::tasks(&entries).remove(0).written.seq;
+    let task = entries.iter().position(|entry| entry.seq == written).unwrap();
+    let mut shadow = entries[origin].clone();
+    let Event::Revision(it) = &mut shadow.event else {
+        return entries;
+    };
+    kind.clone_into(&mut it.kind);
+    it.cluster = "member2".into();
+    it.by = Some(by.to_owned());
+    let object = Arc::make_mut(&mut it.object);
+    object["metadata"]["name"] = json!("another");
+    object["metadata"]["uid"] = json!("another");
+    edit(object);
+    entries.insert(if at_task { task + 1 } else { origin + 1 }, shadow);
+    entries
+}
+
+fn as_pod(object: &mut Value) {
+    object["spec"] = object["spec"]["template"]["spec"].clone();
+}
+
+fn unchanged(_: &mut Value) {}
+
+fn elsewhere(object: &mut Value) {
+    object["metadata"]["namespace"] = json!("hidden");
+}
+
+fn with_another_command(object: &mut Value) {
+    as_pod(object);
+    object["spec"]["containers"][0]["command"] = json!(["true"]);
+}
+
+fn with_another_image(object: &mut Value) {
+    object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("agent");
+}
+
+fn owned(object: &mut Value) {
+    as_pod(object);
+    object["metadata"]["ownerReferences"] = json!([{"uid": "x"}]);
+}
+
+#[rstest]
+#[case::under_another_name(true, "controller", "Deployment", unchanged, true)]
+#[case::as_a_bare_pod(true, "controller", "Pod", as_pod, true)]
+#[case::in_another_namespace(true, "controller", "Deployment", elsewhere, true)]
+// It was there before the failure, and still is when the task is written.
+#[case::in_advance(false, "controller", "Deployment", unchanged, true)]
+// What a step of the case makes is not the implementation's.
+#[case::by_the_harness(true, "baton", "Deployment", unchanged, false)]
+// A pod that loads the image in advance runs another command.
+#[case::another_command(true, "controller", "Pod", with_another_command, false)]
+#[case::another_image(true, "controller", "Deployment", with_another_image, false)]
+// What has an owner was created by the cluster for something else.
+#[case::owned(true, "controller", "Pod", owned, false)]
+fn a_shadow_copy_is_a_copy(
+    #[case] at_task: bool,
+    #[case] by: &str,
+    #[case] kind: &str,
+    #[case] edit: fn(&mut Value),
+    #[case] is_broken: bool,
+) {
+    let broken = broken(with_shadow(at_task, by, kind, edit));
+    let expected: BTreeSet<String> = is_broken.then(|| "atMostOneLiveCopy".to_owned()).into_iter().collect();
+    assert_eq!(broken, expected);
+}
+
+/// The first copy gets the labels of the later task, on its own or from the template.
+fn labelled_in_advance(by: &str, on_template: bool) -> BTreeSet<String> {
+    let mut entries = good("deployment-directly");
+    let task = judge::failovers::tasks(&entries).remove(0);
+    let mut is_done = false;
+    for entry in &mut entries {
+        let Event::Revision(it) = &mut entry.event else {
+            continue;
+        };
+        if it.kind != "Deployment" || entry.seq >= task.written.seq || it.cluster.is_control() && !on_template {
+            continue;
+        }
+        let labels = &mut Arc::make_mut(&mut it.object)["metadata"]["labels"];
+        for (key, value) in &task.state {
+            labels[key.as_str()] = json!(value);
+        }
+        if !it.cluster.is_control() {
+            it.by = Some(by.to_owned());
+            is_done = true;
+        }
+    }
+    assert!(is_done);
+    broken(entries)
+}
+
+#[test]
+fn no_copy_gets_the_labels_before_the_first_failover() {
+    assert!(labelled_in_advance("controller", false).contains("noLabelOnPredecessor"));
+    assert!(!labelled_in_advance("controller", true).contains("noLabelOnPredecessor"));
+    assert!(!labelled_in_advance("baton", false).contains("noLabelOnPredecessor"));
+}
+
 /// When a copy without labels was made, and went at once.
 #[derive(Clone, Copy)]
 enum Made {

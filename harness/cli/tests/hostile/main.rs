@@ -38,7 +38,13 @@ const CASE: &str = "deployment-directly";
 const LABELS: &str = "first seen: Deployment deploy";
 
 /// Tricks after which the awaited condition never holds.
-const IN_VAIN: [&str; 3] = ["ready-alone", "second-copy", "deletes-what-the-harness-made"];
+const IN_VAIN: [&str; 5] = [
+    "ready-alone",
+    "second-copy",
+    "deletes-what-the-harness-made",
+    "warm-standby",
+    "refuses-by-webhook",
+];
 
 /// Tricks that leave an object behind, for whose removal the harness waits.
 const LEAVE: [&str; 2] = ["leaves-a-work-as-the-harness", "leaves-a-work-as-the-collector"];
@@ -189,6 +195,34 @@ fn who_is_sound_and_plays_no_trick_conforms() {
 // What it leaves behind was written as the harness, or as the garbage collector.
 #[case::left_as_the_harness("leaves-a-work-as-the-harness", "POL-14")]
 #[case::left_as_the_collector("leaves-a-work-as-the-collector", "POL-14")]
+// The workload runs on the next cluster before it has left: under another name, as a bare pod, in another namespace, as
+// another kind. What runs the same containers is a copy.
+#[case::under_another_name("under-another-name", "PRG-03")]
+#[case::as_a_bare_pod("as-a-bare-pod", "PRG-03")]
+#[case::in_another_namespace("in-another-namespace", "PRG-03")]
+#[case::as_another_kind("as-another-kind", "PRG-03")]
+// It waits there, under its own name and without replicas.
+#[case::warm_standby("warm-standby", "PRG-0")]
+// The first copy has the labels before anything has failed.
+#[case::labels_in_advance("labels-in-advance", "REC-03")]
+// The task is written without the state, and changed when the new copy is there.
+#[case::task_in_hindsight("task-in-hindsight", LABELS)]
+// The binding is deleted, so that no task is there any more.
+#[case::binding_made_anew("binding-made-anew", LABELS)]
+// Events are deleted: what was recorded stays.
+#[case::deletes_events("deletes-events", LABELS)]
+// Objects carry the harness's marks, and the harness's objects lose them.
+#[case::tampers_with_marks("tampers-with-marks", LABELS)]
+// The policy loses its rules before the failover: what the case demands does not change.
+#[case::edits_the_policy("edits-the-policy", LABELS)]
+// The template has the labels for the moment in which the new copy is created.
+#[case::edits_the_workload("edits-the-workload", "REC-08")]
+// The template has the labels, and the managed fields say that the user wrote them.
+#[case::template_as_the_user("template-as-the-user", "REC-08")]
+// The workload is scheduled back to the failed cluster, and away again at once.
+#[case::there_and_back("there-and-back", "PRG-11")]
+// A webhook that nothing answers keeps the case from tainting a cluster.
+#[case::refuses_by_webhook("refuses-by-webhook", "could not be carried out")]
 fn a_trick_is_seen_through(#[case] trick: &str, #[case] by: &str) {
     let (result, _folder) = played(trick);
     let told = findings(&result);

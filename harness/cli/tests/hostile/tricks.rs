@@ -1,5 +1,8 @@
 //! Tricks of hostile targets.
 
+mod records;
+mod shadows;
+
 use std::{
     collections::BTreeMap, env, fs, io::Write as _, net::TcpStream, os::unix::fs::symlink, path::Path,
     process::Command, sync::Arc, time::Duration,
@@ -19,6 +22,29 @@ const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const BINDING: &str = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/deploy-deployment";
 const POLICY: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies/deploy-propagation";
 const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
+
+/// Tricks of sound targets with copies that are hidden.
+const SHADOWS: [&str; 6] = [
+    "under-another-name",
+    "as-a-bare-pod",
+    "in-another-namespace",
+    "as-another-kind",
+    "labels-in-advance",
+    "warm-standby",
+];
+
+/// Tricks with records that are rewritten.
+const RECORDS: [&str; 9] = [
+    "task-in-hindsight",
+    "binding-made-anew",
+    "deletes-events",
+    "tampers-with-marks",
+    "edits-the-policy",
+    "edits-the-workload",
+    "template-as-the-user",
+    "there-and-back",
+    "refuses-by-webhook",
+];
 
 /// Pause between two looks: the tricks do not watch objects.
 const A_MOMENT: Duration = Duration::from_millis(5);
@@ -163,8 +189,8 @@ pub fn play(trick: &str, folder: &Path) {
         })),
         _ => {}
     }
-    let sound = ["sound", "leaves-a-work"];
-    let sound = sound.iter().any(|name| trick.starts_with(name));
+    let sound = ["sound", "leaves-a-work", "there-and-back"];
+    let sound = sound.iter().any(|name| trick.starts_with(name)) || SHADOWS.contains(&trick);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -199,6 +225,8 @@ async fn hide(trick: &str) {
         "deletes-what-the-harness-made" => deletes().await,
         "overwrites-kubeconfigs" => kubeconfigs().await,
         "holds-connections" => holds_connections().await,
+        _ if SHADOWS.contains(&trick) => shadows::hide(trick).await,
+        _ if RECORDS.contains(&trick) => records::hide(trick).await,
         "leaves-a-work-as-the-harness" => leaves_a_work("baton").await,
         "leaves-a-work-as-the-collector" => leaves_a_work("generic-garbage-collector").await,
         _ => {}

@@ -1,7 +1,7 @@
 //! Invariants: rules that hold in every run, independent of its steps.
 //!
 //! - here: what is true of every failover; `copies`: how many copies there are and when; `pods`: the same at the level
-//!   of pods;
+//!   of pods; `shadows`: copies under other names;
 //! - `bindings`: how many bindings and tasks there are, and when tasks may be written and carried out; `labels`: where
 //!   injected labels are, and how long; `bare`: copies that lack them; `taints`: whose they are;
 //! - `placement`: where workloads go, and what is left behind; `scheduled`: when a result may name a new cluster;
@@ -35,6 +35,7 @@ mod pods;
 mod rates;
 mod scheduled;
 mod settles;
+mod shadows;
 mod state;
 mod tainting;
 mod taints;
@@ -56,7 +57,7 @@ use crate::{
     case::model::Invariant,
     names::{ClusterName, RequirementId},
     plan::Plan,
-    timeline::{Change, Entry, ObjectId, Revision, Timeline},
+    timeline::{Change, Entry, HARNESS, ObjectId, Revision, Timeline},
 };
 
 /// Result of the invariants.
@@ -178,7 +179,7 @@ fn no_label_on_template(history: &History<'_>) -> Found {
     found
 }
 
-/// REC-03: while a task is pending, none of its clustersBeforeFailover is given its labels.
+/// REC-03: while a task is pending, or before the first one, none of its clustersBeforeFailover is given its labels.
 fn no_label_on_predecessor(history: &History<'_>) -> Found {
     let mut found = Found::default();
     for task in history.tasks.iter().filter(|task| !task.state.is_empty()) {
@@ -191,7 +192,14 @@ fn no_label_on_predecessor(history: &History<'_>) -> Found {
             let before_next = next.is_none_or(|next| seq < next.written.seq);
             task.is_pending_at(seq) || (task.written.seq <= seq && before_next)
         };
-        // Labels that the copies had before came with the template, or from an earlier failover.
+        // Before the first failover there is nothing to inject: labels come with the template, or from a user.
+        let is_first = history.tasks.iter().find(|it| it.workload == task.workload);
+        let is_first = is_first.is_some_and(|it| std::ptr::eq(it, task));
+        let is_early = |entry: &Entry, revision: &Revision, key: &str| {
+            let by_target = revision.by.as_deref().is_some_and(|by| !HARNESS.contains(&by));
+            is_first && entry.seq < task.written.seq && by_target && !labels::on_template(history, task, key, entry)
+        };
+        // Labels that the copies had before came with the template, or from an earlier failover, unless there was none.
         let mut had: BTreeSet<(&ClusterName, &str)> = BTreeSet::new();
         for (entry, revision) in copies {
             let here = task.before.contains(&revision.cluster) || revision.cluster == task.from;
@@ -200,7 +208,7 @@ fn no_label_on_predecessor(history: &History<'_>) -> Found {
             }
             for key in injected(task, revision) {
                 let is_new = had.insert((&revision.cluster, key));
-                if is_new && is_of_task(entry.seq) {
+                if is_new && (is_of_task(entry.seq) || is_early(entry, revision, key)) {
                     found.findings.push(finding(
                         Invariant::NoLabelOnPredecessor,
                         entry,

@@ -175,8 +175,51 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
             }
         }
         found.findings.extend(pods::overlap(history, task, &migrations));
+        shadows(history, &migrations, &copies, &mut found);
     }
     found
+}
+
+/// Finds shadow copies on one cluster while a copy is on another one, when they are created and when a task is written.
+fn shadows(history: &History<'_>, migrations: &Migrations<'_>, copies: &[Placed<'_>], found: &mut Found) {
+    let Some(task) = migrations.0.first() else { return };
+    let shadows = history.shadows_of(task);
+    let holders: BTreeSet<&ClusterName> = copies.iter().map(|(_, it)| &it.cluster).collect();
+    for shadow in shadows.iter().filter(|(_, it)| it.change == Change::Added) {
+        let id = ObjectId::of(shadow.1);
+        let gone = shadows
+            .iter()
+            .find(|(entry, it)| entry.seq > shadow.0.seq && it.change == Change::Deleted && ObjectId::of(it) == id);
+        let is_there =
+            |(entry, _): &Placed<'_>| entry.seq >= shadow.0.seq && gone.is_none_or(|(gone, _)| entry.seq < gone.seq);
+        let tasks = migrations.0.iter().filter_map(|task| history.written(task));
+        let moments = std::iter::once(*shadow).chain(tasks).filter(is_there);
+        let beside = moments.into_iter().find_map(|moment| {
+            let concerned = |other: &&ClusterName| {
+                let begins = migrations.0.iter().any(|task| task.written.seq == moment.0.seq);
+                begins || migrations.concern(moment.0.seq, [*other, &shadow.1.cluster])
+            };
+            let others = holders
+                .iter()
+                .copied()
+                .filter(|it| **it != shadow.1.cluster)
+                .filter(concerned);
+            let mut there = others.map(|it| (it, was_there(copies, moment, it, &history.precedence)));
+            there.find_map(|(other, it)| matches!(it, There::Yes(_)).then_some((moment.0, other)))
+        });
+        if let Some((entry, other)) = beside {
+            found.findings.push(finding(
+                Invariant::AtMostOneLiveCopy,
+                entry,
+                Some(id.clone()),
+                format!("{} on one cluster at most, at every moment", task.workload),
+                format!(
+                    "a copy on {other}, and {} {} with its containers on {}",
+                    id.kind, id.name, id.cluster
+                ),
+            ));
+        }
+    }
 }
 
 /// Returns `true` if two clusters that hold a copy at once, by the order of the timeline, really did so at the same time.

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{cluster::OfCluster, pods};
+use super::{cluster::OfCluster, pods, shadows::Shadows};
 use crate::{
     case::model::ObjectRef,
     judge::{
@@ -37,6 +37,8 @@ pub(super) struct History<'a> {
     copies: BTreeMap<Workload, Vec<Placed<'a>>>,
     /// Revisions of the pods of these workloads on members, in order.
     pods: BTreeMap<Workload, Vec<Placed<'a>>>,
+    /// Revisions of the shadow copies of these workloads, in order.
+    shadows: BTreeMap<Workload, Vec<Placed<'a>>>,
     /// Revisions of Works that call these workloads healthy, each with the member.
     healthy: BTreeMap<Workload, Vec<(&'a str, Placed<'a>)>>,
     /// The history of the Cluster objects, by name.
@@ -62,24 +64,32 @@ impl<'a> History<'a> {
             precedence,
             places,
             pods: BTreeMap::new(),
+            shadows: BTreeMap::new(),
             healthy: BTreeMap::new(),
             clusters: BTreeMap::new(),
             events: BTreeMap::new(),
             latest: Vec::with_capacity(entries.len()),
         };
         let mut families = pods::Families::default();
+        let mut shadows = Shadows::default();
         let mut latest = Duration::ZERO;
         for (place, entry) in entries.iter().enumerate() {
             latest = latest.max(entry.at);
             history.latest.push(latest);
             if let Event::Revision(revision) = &entry.event {
-                history.sort_in(place, (entry, revision), &mut families);
+                history.sort_in(place, (entry, revision), &mut families, &mut shadows);
             }
         }
         history
     }
 
-    fn sort_in(&mut self, place: usize, (entry, revision): Placed<'a>, families: &mut pods::Families) {
+    fn sort_in(
+        &mut self,
+        place: usize,
+        (entry, revision): Placed<'a>,
+        families: &mut pods::Families,
+        shadows: &mut Shadows,
+    ) {
         let id = ObjectId::of(revision);
         let workload = (id.kind.clone(), id.namespace.clone(), id.name.clone());
         let copies = self.copies.get_mut(&workload);
@@ -88,6 +98,9 @@ impl<'a> History<'a> {
             copies.push((entry, revision));
         }
         if !id.cluster.is_control() {
+            if !is_copy && let Some(workload) = shadows.take(revision, &self.copies) {
+                self.shadows.entry(workload).or_default().push((entry, revision));
+            }
             let copy_of = is_copy.then_some(workload);
             for workload in families.take(revision, copy_of) {
                 self.pods.entry(workload).or_default().push((entry, revision));
@@ -141,6 +154,11 @@ impl<'a> History<'a> {
     /// Revisions of the pods of that workload on members, in order.
     pub(super) fn pods_of(&self, task: &Task) -> &[Placed<'a>] {
         all(self.pods.get(&key(&task.workload)))
+    }
+
+    /// Revisions of the shadow copies of that workload, in order.
+    pub(super) fn shadows_of(&self, task: &Task) -> &[Placed<'a>] {
+        all(self.shadows.get(&key(&task.workload)))
     }
 
     /// Revisions of Works that call that workload healthy, each with the member.
