@@ -9,7 +9,7 @@
 # Whoever has setup-envtest does not need this: the folder that it prints serves as well.
 set -euo pipefail
 
-version=${KUBERNETES:-v1.36.2}
+version=${KUBERNETES:-$(cat "$(dirname "$0")/apiserver/kubernetes-version")}
 folder=${1:-$(dirname "$0")/../target/assets}
 # shellcheck disable=SC2206 # several words
 programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl ${ALSO:-})
@@ -19,7 +19,7 @@ etcd=go.etcd.io/etcd/server/v3
 source "$(dirname "$0")/apiserver/go-module.sh"
 
 fail() { echo "error: $1" >&2; echo "help: $2" >&2; exit 2; }
-case $version in v1.*.*) ;; *) fail "KUBERNETES=$version is no release of Kubernetes" "write it like v1.36.2" ;; esac
+case $version in v1.*.*) ;; *) fail "KUBERNETES=$version is no release of Kubernetes" "write it like v1.MINOR.PATCH" ;; esac
 command -v go >/dev/null || fail "there is no Go toolchain in PATH" "install the package \`golang\`, or use setup-envtest on a machine that has it"
 
 mkdir -p "$folder"

@@ -15,7 +15,7 @@
 # As with any kind node, the kubelet sets vm.overcommit_memory, kernel.panic and kernel.panic_on_oops of the machine.
 set -euo pipefail
 
-version=${KUBERNETES:-v1.36.2}
+version=${KUBERNETES:-$(cat "$(dirname "$0")/apiserver/kubernetes-version")}
 engine=${ENGINE:-docker}
 suite=${SUITE:-bookworm}
 here=$(cd "$(dirname "$0")" && pwd)

@@ -12,7 +12,7 @@
 #     KUBERNETES=v1.37.0 harness/apiserver/generate.sh
 set -euo pipefail
 
-version=${KUBERNETES:-v1.36.2}
+version=${KUBERNETES:-$(cat "$(dirname "$0")/kubernetes-version")}
 folder=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=harness/apiserver/go-module.sh
 source "$folder/go-module.sh"

@@ -1,4 +1,4 @@
-//! No circle between the top-level modules of any crate of the workspace.
+//! No circle between the top-level modules of any crate of the workspace, and one version of Kubernetes.
 //!
 //! A module depends on another if a path in its code leads there: by `use`, in an expression or type, or among the
 //! tokens of a macro. An item that `lib.rs` exports under its name counts as the module that it comes from. Tests
@@ -64,6 +64,41 @@ fn a_circle_is_named_with_the_lines_that_close_it() {
     assert_eq!(
         circle.as_deref(),
         Some("  high -> low at src/high.rs:2\n  low -> high at src/low/inner.rs:2\n")
+    );
+}
+
+/// A new version of Kubernetes is one line in one file.
+#[test]
+fn the_version_of_kubernetes_is_in_one_place() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let version = fs::read_to_string(root.join("harness/apiserver/kubernetes-version")).unwrap();
+    let (minor, _) = version.trim().rsplit_once('.').unwrap();
+    let mut folders = [".github/workflows", "harness", "controller"]
+        .map(|it| root.join(it))
+        .to_vec();
+    let (mut files, mut found) = (0, String::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if !matches!(name.as_str(), "tests" | "target" | "fixtures") {
+                    folders.push(path);
+                }
+            } else if [".rs", ".sh", ".yaml"].iter().any(|end| name.ends_with(end)) {
+                files += 1;
+                let text = fs::read_to_string(&path).unwrap();
+                let code = text.lines().filter(|line| !line.trim_start().starts_with(['#', '/']));
+                for line in code.filter(|line| line.contains(&format!("{minor}."))) {
+                    writeln!(found, "{}: {line}", path.display()).unwrap();
+                }
+            }
+        }
+    }
+    assert!(files > 500, "{files}");
+    assert!(
+        found.is_empty(),
+        "harness/apiserver/kubernetes-version has the version:\n{found}"
     );
 }
 

@@ -154,7 +154,7 @@ fn version() -> Value {
         "emulationMinor": "36",
         "minCompatibilityMajor": "1",
         "minCompatibilityMinor": "35",
-        "gitVersion": "v1.36.0",
+        "gitVersion": openapi::SERVER_VERSION,
         "gitCommit": "0000000000000000000000000000000000000000",
         "gitTreeState": "clean",
         "buildDate": "2026-04-22T00:00:00Z",

@@ -14,8 +14,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::registry::{Catalogue, Version};
 
-/// The version that the documents claim.
-const SERVER_VERSION: &str = "v1.36.0";
+/// Version of Kubernetes that this server serves, such as `v1.36.2`.
+pub(crate) const SERVER_VERSION: &str = include_str!("../../../kubernetes-version").trim_ascii();
 
 /// The two formats of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
