@@ -17,7 +17,7 @@ use clap_complete::Shell;
 pub use explore::{Explore, ExploreCommand, ExploreRun};
 pub use loudness::Loudness;
 pub use scale::{Scale, ScaleBackend, ScaleCommand, ScaleRun};
-pub use values::Named;
+pub use values::{Named, ValueError};
 
 use crate::{
     backend::{self, BackendOptions},
@@ -277,14 +277,14 @@ pub struct Selection {
 }
 
 /// With this factor a minute becomes a week.
-const LARGEST_FACTOR: f64 = 10_000.0;
+const LARGEST_FACTOR: u32 = 10_000;
 
-fn factor(text: &str) -> Result<f64, String> {
-    let factor: f64 = text.parse().map_err(|_| "expected a number, such as 2.5".to_owned())?;
-    if factor > 0.0 && factor <= LARGEST_FACTOR {
+fn factor(text: &str) -> Result<f64, ValueError> {
+    let factor: f64 = text.parse().map_err(|_| ValueError::Number)?;
+    if factor > 0.0 && factor <= f64::from(LARGEST_FACTOR) {
         Ok(factor)
     } else {
-        Err(format!("expected a number above 0 and up to {LARGEST_FACTOR}"))
+        Err(ValueError::Range(LARGEST_FACTOR))
     }
 }
 
@@ -504,10 +504,10 @@ pub struct Up {
     pub bare: bool,
 }
 
-fn time_factor(text: &str) -> Result<f64, String> {
+fn time_factor(text: &str) -> Result<f64, ValueError> {
     let factor: Option<f64> = text.parse().ok();
     let factor = factor.filter(|factor| *factor > 0.0 && *factor <= 1.0);
-    factor.ok_or_else(|| "expected a number above 0 and up to 1".to_owned())
+    factor.ok_or(ValueError::Range(1))
 }
 
 #[cfg(test)]

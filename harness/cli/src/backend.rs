@@ -370,13 +370,27 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let duration: SignedDuration = text.parse().map_err(|_| "a duration such as 90s or 10m is expected")?;
+/// An error in the duration of an option.
+#[derive(Debug, thiserror::Error)]
+enum DurationError {
+    /// The text is not a duration.
+    #[error("a duration such as 90s or 10m is expected")]
+    Unreadable(#[source] jiff::Error),
+    /// The duration is too long.
+    #[error("a duration of ten years at most is expected")]
+    TooLong,
+    /// The duration is negative.
+    #[error("a duration cannot be negative")]
+    Negative(#[source] jiff::Error),
+}
+
+fn duration(text: &str) -> Result<Duration, DurationError> {
+    let duration: SignedDuration = text.parse().map_err(DurationError::Unreadable)?;
     let ten_years = SignedDuration::from_hours(10 * 365 * 24);
     if duration > ten_years {
-        return Err("a duration of ten years at most is expected".to_owned());
+        return Err(DurationError::TooLong);
     }
-    Duration::try_from(duration).map_err(|_| "a duration cannot be negative".to_owned())
+    Duration::try_from(duration).map_err(DurationError::Negative)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use baton_core::scale::parameters::{Parameters, Profile, Spread};
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::values::{Named, duration};
+use super::values::{Named, ValueError, duration};
 
 /// Options of `scale`.
 #[derive(Debug, Args)]
@@ -107,10 +107,10 @@ pub enum ScaleBackend {
     Envtest,
 }
 
-fn limit(text: &str) -> Result<Duration, String> {
+fn limit(text: &str) -> Result<Duration, ValueError> {
     let duration = duration(text)?;
     if duration < Duration::from_secs(1) {
-        return Err("expected a second or more".to_owned());
+        return Err(ValueError::TooShort);
     }
     Ok(duration)
 }

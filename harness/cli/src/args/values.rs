@@ -7,6 +7,27 @@ use baton_core::{
     scale::parameters::{Profile, Spread},
     yaml::decode::parse_duration,
 };
+use thiserror::Error;
+
+/// An error in the value of an option.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ValueError {
+    /// The text is not a time.
+    #[error("expected a time such as 60s or 5m")]
+    Time,
+    /// The time is too short.
+    #[error("expected a second or more")]
+    TooShort,
+    /// The text is not a number.
+    #[error("expected a number, such as 2.5")]
+    Number,
+    /// The number is out of range.
+    #[error("expected a number above 0 and up to {0}")]
+    Range(u32),
+    /// The name is unknown.
+    #[error("expected one of {0}")]
+    Name(String),
+}
 
 /// A value by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,18 +70,18 @@ impl<T: HasName> fmt::Display for Named<T> {
 }
 
 impl<T: HasName> FromStr for Named<T> {
-    type Err = String;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let found = T::EACH.iter().find(|it| it.name_of() == text);
         found.copied().map(Self).ok_or_else(|| {
             let names: Vec<_> = T::EACH.iter().map(|it| it.name_of()).collect();
-            format!("expected one of {}", names.join(", "))
+            ValueError::Name(names.join(", "))
         })
     }
 }
 
 /// Parses a time, such as 60s or 5m.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| "expected a time such as 60s or 5m".to_owned())
+pub(super) fn duration(text: &str) -> Result<Duration, ValueError> {
+    parse_duration(text).ok_or(ValueError::Time)
 }
