@@ -1,6 +1,47 @@
 //! Label selectors: `a=b,c!=d,e in (f,g),!h,i>1`.
 
+use thiserror::Error;
+
 use crate::metadata::names;
+
+/// An error in a label selector, in the words of a kube-apiserver.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LabelSelectorError {
+    /// Another token is expected.
+    #[error("found '{found}', expected: {expected}")]
+    Unexpected {
+        /// Text of the token.
+        found: String,
+        /// The tokens that are expected.
+        expected: &'static str,
+    },
+    /// A list of values does not begin with a parenthesis.
+    #[error("found '{found}' expected: '('")]
+    Unopened {
+        /// Text of the token.
+        found: String,
+    },
+    /// A key or value is invalid.
+    #[error("{field}: Invalid value: {value:?}: {detail}")]
+    Invalid {
+        /// Place in the requirement.
+        field: String,
+        /// The key or value.
+        value: String,
+        /// Reason.
+        detail: String,
+    },
+    /// A requirement cannot be parsed.
+    #[error("unable to parse requirement: {0}")]
+    Requirement(#[source] Box<Self>),
+}
+
+impl LabelSelectorError {
+    fn unexpected(found: &Token, expected: &'static str) -> Self {
+        let found = found.text().to_owned();
+        Self::Unexpected { found, expected }
+    }
+}
 
 /// A parsed label selector; all requirements must hold.
 #[derive(Debug, Clone, Default)]
@@ -58,8 +99,11 @@ impl LabelSelector {
             .all(|requirement| label(&requirement.key, &|value| requirement.matches(value)))
     }
 
-    /// Parses a selector; the error is a kube-apiserver's own message.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// Parses a selector.
+    ///
+    /// # Errors
+    /// If the text is not a label selector.
+    pub fn parse(text: &str) -> Result<Self, LabelSelectorError> {
         let mut parser = Parser {
             tokens: lex(text),
             position: 0,
@@ -70,21 +114,21 @@ impl LabelSelector {
                 Token::End => break,
                 Token::Word(_) | Token::Not | Token::In | Token::NotIn => {}
                 other => {
-                    let found = other.text();
-                    return Err(format!("found '{found}', expected: !, identifier, or 'end of string'"));
+                    let expected = "!, identifier, or 'end of string'";
+                    return Err(LabelSelectorError::unexpected(other, expected));
                 }
             }
             let requirement = parser.requirement();
-            requirements.push(requirement.map_err(|error| format!("unable to parse requirement: {error}"))?);
+            requirements.push(requirement.map_err(|error| LabelSelectorError::Requirement(Box::new(error)))?);
             match parser.next() {
                 Token::End => break,
                 Token::Comma => {
                     let next = parser.peek();
                     if !matches!(next, Token::Word(_) | Token::Not | Token::In | Token::NotIn) {
-                        return Err(format!("found '{}', expected: identifier after ','", next.text()));
+                        return Err(LabelSelectorError::unexpected(next, "identifier after ','"));
                     }
                 }
-                other => return Err(format!("found '{}', expected: ',' or 'end of string'", other.text())),
+                other => return Err(LabelSelectorError::unexpected(&other, "',' or 'end of string'")),
             }
         }
         Ok(Self(requirements))
@@ -183,7 +227,7 @@ impl Parser {
         token
     }
 
-    fn requirement(&mut self) -> Result<Requirement, String> {
+    fn requirement(&mut self) -> Result<Requirement, LabelSelectorError> {
         let negated = self.peek() == &Token::Not;
         if negated {
             self.next();
@@ -191,7 +235,7 @@ impl Parser {
         let key = match self.next() {
             Token::Word(word) => word,
             word @ (Token::In | Token::NotIn) => word.text().to_owned(),
-            other => return Err(format!("found '{}', expected: identifier", other.text())),
+            other => return Err(LabelSelectorError::unexpected(&other, "identifier")),
         };
         check_key(&key)?;
         let bare = matches!(self.peek(), Token::End | Token::Comma);
@@ -212,40 +256,38 @@ impl Parser {
             Token::Greater => (Operator::Greater, vec![self.exact_value()?]),
             Token::Less => (Operator::Less, vec![self.exact_value()?]),
             Token::Word(_) | Token::Not | Token::Open | Token::Close | Token::Comma | Token::End => {
-                return Err(format!(
-                    "found '{}', expected: in, notin, =, ==, !=, gt, lt",
-                    token.text()
-                ));
+                return Err(LabelSelectorError::unexpected(&token, "in, notin, =, ==, !=, gt, lt"));
             }
         };
         check_values(&key, operator, &values)?;
         Ok(Requirement { key, operator, values })
     }
 
-    fn exact_value(&mut self) -> Result<String, String> {
+    fn exact_value(&mut self) -> Result<String, LabelSelectorError> {
         match self.peek() {
             Token::End | Token::Comma => Ok(String::new()),
             Token::Word(_) | Token::In | Token::NotIn => Ok(self.next().text().to_owned()),
-            other => Err(format!("found '{}', expected: identifier", other.text())),
+            other => Err(LabelSelectorError::unexpected(other, "identifier")),
         }
     }
 
-    fn values(&mut self) -> Result<Vec<String>, String> {
+    fn values(&mut self) -> Result<Vec<String>, LabelSelectorError> {
         let open = self.next();
         if open != Token::Open {
-            return Err(format!("found '{}' expected: '('", open.text()));
+            let found = open.text().to_owned();
+            return Err(LabelSelectorError::Unopened { found });
         }
         let mut values = Vec::new();
         loop {
             match self.peek() {
                 Token::Word(_) | Token::In | Token::NotIn => values.push(self.next().text().to_owned()),
                 Token::Comma | Token::Close => values.push(String::new()),
-                other => return Err(format!("found '{}', expected: ',', ')' or identifier", other.text())),
+                other => return Err(LabelSelectorError::unexpected(other, "',', ')' or identifier")),
             }
             match self.next() {
                 Token::Comma => {}
                 Token::Close => break,
-                other => return Err(format!("found '{}', expected: ',' or ')'", other.text())),
+                other => return Err(LabelSelectorError::unexpected(&other, "',' or ')'")),
             }
         }
         values.sort();
@@ -254,28 +296,37 @@ impl Parser {
     }
 }
 
-fn check_key(key: &str) -> Result<(), String> {
+fn check_key(key: &str) -> Result<(), LabelSelectorError> {
     let errors = names::qualified_name(key);
     if errors.is_empty() {
         return Ok(());
     }
-    Err(format!("<nil>: Invalid value: {key:?}: {}", errors.join("; ")))
+    Err(LabelSelectorError::Invalid {
+        field: "<nil>".to_owned(),
+        value: key.to_owned(),
+        detail: errors.join("; "),
+    })
 }
 
-fn check_values(key: &str, operator: Operator, values: &[String]) -> Result<(), String> {
+fn check_values(key: &str, operator: Operator, values: &[String]) -> Result<(), LabelSelectorError> {
     if matches!(operator, Operator::Greater | Operator::Less)
         && let Some(value) = values.iter().find(|value| value.parse::<i64>().is_err())
     {
         let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
-        return Err(format!("values[0]: Invalid value: {value:?}: {detail}"));
+        return Err(LabelSelectorError::Invalid {
+            field: "values[0]".to_owned(),
+            value: value.clone(),
+            detail: detail.to_owned(),
+        });
     }
     for (index, value) in values.iter().enumerate() {
         let errors = names::label_value(value);
         if !errors.is_empty() {
-            return Err(format!(
-                "values[{index}][{key}]: Invalid value: {value:?}: {}",
-                errors.join("; ")
-            ));
+            return Err(LabelSelectorError::Invalid {
+                field: format!("values[{index}][{key}]"),
+                value: value.clone(),
+                detail: errors.join("; "),
+            });
         }
     }
     Ok(())

@@ -20,7 +20,8 @@ pub(crate) struct Selectors {
 
 impl Selectors {
     pub(crate) fn parse(resource: &Resource, labels: Option<&str>, fields: Option<&str>) -> Result<Self, ApiError> {
-        let labels = LabelSelector::parse(labels.unwrap_or_default()).map_err(ApiError::bad_request)?;
+        let labels = LabelSelector::parse(labels.unwrap_or_default());
+        let labels = labels.map_err(|error| ApiError::bad_request(error.to_string()))?;
         let fields = FieldSelector::parse(resource, fields.unwrap_or_default())?;
         Ok(Self { labels, fields })
     }
