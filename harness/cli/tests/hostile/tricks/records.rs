@@ -135,7 +135,7 @@ async fn there_and_back() {
     ask(&clusters.control, "PATCH", BINDING, result(other)).await.unwrap();
 }
 
-/// Registers a webhook that nothing answers, so that nobody can taint a cluster.
+/// Registers a webhook that nothing answers, so that no client can taint a cluster.
 async fn refuses_by_webhook() {
     let clusters = Clusters::under("minimal").await;
     clusters.copy_on_any().await;

@@ -1,4 +1,4 @@
-//! Workloads where nobody looks for them: under other names, as other kinds, in other places, and too early.
+//! Workloads in unexpected places: under other names, as other kinds, in other namespaces, and too early.
 
 use serde_json::{Value, json};
 

@@ -20,7 +20,7 @@ impl Shadows {
     /// of.
     ///
     /// An object is one if a target created it, without an owner and without a binding, and if it runs the containers of
-    /// exactly one workload that has a binding. What clusters create by themselves has an owner, or other containers.
+    /// exactly one workload that has a binding. Objects that clusters create have an owner, or other containers.
     pub(super) fn take(
         &mut self,
         revision: &Revision,
