@@ -268,7 +268,7 @@ fn kinds(report: &ScaleReport) -> Vec<Write> {
     writes.truncate(KINDS);
     let max = greatest(writes.iter().map(|it| number(it.moving)));
     let write = |it: &&Requests| Write {
-        name: format!("{}: {} {}", it.program, it.verb, it.kind),
+        name: format!("{}: {} {}", it.program_name(), it.verb, it.kind),
         width: number(it.moving) / max * WIDTH * 0.45,
         text: format!("{:.2} per failover", number(it.moving) / failovers),
         harness: it.is_harness,

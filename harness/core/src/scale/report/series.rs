@@ -9,6 +9,9 @@ use crate::scale::phases::Times;
 /// Number of steps of a series.
 const STEPS: u32 = 120;
 
+/// Number of steps before and after a step that count for its throughput.
+const AROUND: usize = 6;
+
 /// Number of parts of a distribution.
 const PARTS: usize = 40;
 
@@ -57,13 +60,23 @@ impl Series {
         series
     }
 
-    /// Workloads that became healthy per second, in each step.
-    #[expect(clippy::cast_precision_loss, reason = "numbers of workloads are far below 2^52")]
+    /// Workloads that became healthy per second, at each step: the mean of the steps around it. A step alone is so short
+    /// that it has a few workloads or none.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "numbers of workloads and steps are far below 2^52"
+    )]
     pub fn throughput(&self) -> Vec<f64> {
-        let pairs = self.healthy.windows(2);
-        pairs
-            .map(|pair| pair[1].saturating_sub(pair[0]) as f64 / self.step_seconds)
-            .collect()
+        let Some(last) = self.healthy.len().checked_sub(1) else {
+            return Vec::new();
+        };
+        let around = |step: usize| {
+            let (from, to) = (step.saturating_sub(AROUND), (step + AROUND).min(last));
+            let healthy = self.healthy[to].saturating_sub(self.healthy[from]);
+            let seconds = self.step_seconds * (to - from).max(1) as f64;
+            healthy as f64 / seconds
+        };
+        (0..=last).map(around).collect()
     }
 }
 
@@ -124,8 +137,17 @@ mod tests {
             [at(0), at(10), at(60), at(119), at(120)],
             [(2, 1, 0), (2, 0, 1), (1, 1, 1), (1, 1, 1), (1, 0, 2)]
         );
-        let throughput = series.throughput();
-        assert!((throughput.iter().sum::<f64>() - 2.0).abs() < 1e-9, "{throughput:?}");
+    }
+
+    #[test]
+    fn a_steady_throughput_is_a_level_line() {
+        // One workload each two seconds, so that every other step has none.
+        let times: Vec<Times> = (0..=120).step_by(2).map(|at| times(Some(0), Some(at))).collect();
+        let throughput = Series::of(times.iter(), Duration::ZERO, Duration::from_secs(120)).throughput();
+        assert_eq!(throughput.len(), 121);
+        let inner = &throughput[AROUND..=120 - AROUND];
+        assert!(inner.iter().all(|it| (it - 0.5).abs() < 0.05), "{throughput:?}");
+        assert!(Series::default().throughput().is_empty());
     }
 
     #[test]
