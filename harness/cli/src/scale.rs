@@ -244,7 +244,7 @@ impl Run<'_> {
             Err(Ended::Early(end)) => end,
             Err(Ended::Broken(error)) => return Err(error),
         };
-        follow.judge.finish(now);
+        follow.judge.finish(now, end == End::Complete);
         Ok(self.report(&follow.judge, now, end, &figures, usage))
     }
 

@@ -34,6 +34,9 @@ const GRACE: Duration = Duration::from_secs(600);
 /// A workload without an event for this time will not move any more. Longer than the grace period.
 const AT_REST: Duration = Duration::from_secs(900);
 
+/// Replicas of a workload that has moved without an event for this time will not be changed any more.
+const FINAL: Duration = Duration::from_secs(3);
+
 /// Follows the workloads of a run.
 #[derive(Debug)]
 pub struct Judge {
@@ -305,14 +308,17 @@ impl Judge {
     }
 
     /// Judges what is left at the end. Workloads on the way are not judged: whether nothing will happen any more is known
-    /// only where the order is exact and nothing has happened for a long time.
-    pub fn finish(&mut self, now: Duration) {
+    /// only where the order is exact and nothing has happened for a long time. A sum of replicas is final as soon as the run
+    /// is complete and nothing has happened for some seconds.
+    pub fn finish(&mut self, now: Duration, is_complete: bool) {
         for number in 0..self.workloads.len() {
             let workload = &self.workloads[number];
             if !workload.affected {
                 continue;
             }
-            let at_rest = self.is_exact && now.saturating_sub(workload.last) >= AT_REST;
+            let quiet = now.saturating_sub(workload.last);
+            let at_rest = self.is_exact && quiet >= AT_REST;
+            let is_final = at_rest || (is_complete && quiet >= FINAL);
             let total = workload.bound.total();
             let (broken, seen) = if workload.times.healthy.is_none() {
                 (
@@ -335,7 +341,7 @@ impl Judge {
             } else {
                 continue;
             };
-            if at_rest || broken == Broken::ReplicasLost {
+            if at_rest || (is_final && broken == Broken::ReplicasLost) {
                 self.violations.add(broken, number, now, workload, seen);
             }
         }

@@ -133,7 +133,7 @@ fn a_move_as_it_should_be_has_times_and_no_violation() {
     let mut story = Story::failed(DIRECTLY, true);
     assert_eq!(story.judge.progress().affected, 1);
     moves(&mut story, &state(0));
-    story.judge.finish(Duration::from_secs(10_000));
+    story.judge.finish(Duration::from_secs(10_000), true);
     assert_eq!(story.found(), []);
     let progress = Progress {
         placed: 1,
@@ -249,10 +249,29 @@ fn what_is_left_is_judged_only_when_nothing_happens_any_more() {
     };
     for (mut story, expected) in [(unmoved(), Broken::NeverMoved), (task_left(), Broken::TaskLeft)] {
         let last = Duration::from_secs(story.at);
-        story.judge.finish(last + Duration::from_secs(60));
+        story.judge.finish(last + Duration::from_secs(60), false);
         assert_eq!(story.found(), []);
         assert_eq!(story.judge.missing(5), ["scale-000000"]);
-        story.judge.finish(last + Duration::from_secs(900));
+        story.judge.finish(last + Duration::from_secs(900), false);
         assert_eq!(story.found(), [expected]);
+    }
+}
+
+#[test]
+fn replicas_are_counted_only_when_they_are_final() {
+    for (is_complete, wait, expected) in [
+        (true, 0, vec![]),
+        (true, 5, vec![Broken::ReplicasLost]),
+        // A run that ends early may have stopped between two changes.
+        (false, 5, vec![]),
+        (false, 900, vec![Broken::ReplicasLost]),
+    ] {
+        let mut story = Story::failed(Profile::Divided, true);
+        story.later(1).binding(0, &["b", "c"], &["a"], &["b", "c"]);
+        story.later(1).copy(Change::Deleted, 0, "a", &json!({}), None);
+        story.later(1).binding(0, &["b"], &[], &["b"]);
+        let end = Duration::from_secs(story.at + wait);
+        story.judge.finish(end, is_complete);
+        assert_eq!(story.found(), expected, "{is_complete}, {wait} s");
     }
 }
