@@ -41,7 +41,10 @@ use serde_json::Value;
 use thiserror::Error;
 
 use self::follow::{Follow, Stopped};
-use crate::{scale::processes::Usage, settings::Settings};
+use crate::{
+    scale::processes::{Load, Usage},
+    settings::Settings,
+};
 
 /// Number of workloads that are created at the same time.
 const AT_ONCE: usize = 16;
@@ -124,7 +127,7 @@ pub fn scale(settings: &Settings, parameters: Parameters, say: &dyn Fn(&str)) ->
     };
     let case = case(settings, &parameters);
     runtime.block_on(async {
-        let began = Instant::now();
+        let (began, load) = (Instant::now(), Usage::read().load);
         let request = Request {
             case: case.clone(),
             members: parameters.members,
@@ -142,6 +145,7 @@ pub fn scale(settings: &Settings, parameters: Parameters, say: &dyn Fn(&str)) ->
             fleet: &*fleet,
             setup: &case.controller,
             boot: began.elapsed(),
+            load,
             say,
         };
         let report = run.carry_out(&log).await;
@@ -190,6 +194,8 @@ struct Run<'a> {
     setup: &'a ControllerSetup,
     /// Real time until the clusters were ready.
     boot: Duration,
+    /// Load of the machine when the run began.
+    load: Option<Load>,
     say: &'a dyn Fn(&str),
 }
 
@@ -435,6 +441,7 @@ impl Run<'_> {
                 moving_seconds: figures.moving.as_secs_f64(),
                 processes: usage.processes,
                 revisions: judge.revisions(),
+                other_programs: self.load.zip(usage.load).and_then(|(began, end)| began.of_others(end)),
             },
             violations: report::violations(judge, |id| asked.consequence(id) == Consequence::Deviation),
             not_judged: judge.not_judged(),

@@ -241,7 +241,7 @@ fn over_time(report: &ScaleReport) -> Plot {
 fn throughput(report: &ScaleReport) -> Plot {
     let values = report.series.throughput();
     let max = greatest(values.iter().copied());
-    let end = report.series.step_seconds * steps(values.len());
+    let end = report.series.step_seconds * steps(values.len().saturating_sub(1));
     Plot {
         title: "Throughput: workloads that became healthy per second".to_owned(),
         lines: vec![Line {

@@ -1,5 +1,5 @@
-//! Processor time and memory of this process and of its descendants, from `/proc`. On other systems than Linux both are
-//! empty.
+//! Processor time and memory of this process and of its descendants, and the load of the machine, from `/proc`. On other
+//! systems than Linux all are empty.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,6 +8,9 @@ use baton_core::scale::report::Process;
 /// Ticks of a second in `/proc/*/stat`: a constant of Linux's interface for programs.
 const TICKS: f64 = 100.0;
 
+/// Processor time below which a process is left out, such as that of a shell that waits for a program.
+const LEAST_SECONDS: f64 = 0.1;
+
 /// Resources that processes used.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
@@ -15,6 +18,8 @@ pub(super) struct Usage {
     pub(super) processes: Vec<Process>,
     /// Memory of the machine.
     pub(super) memory_kib: Option<u64>,
+    /// Load of the machine so far.
+    pub(super) load: Option<Load>,
 }
 
 /// A line of `/proc/*/stat`.
@@ -28,7 +33,7 @@ struct Stat {
 impl Usage {
     /// Reads the resources that processes have used so far.
     pub(super) fn read() -> Self {
-        let own = std::process::id();
+        let this = std::process::id();
         let mut all: BTreeMap<u32, Stat> = BTreeMap::new();
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
             let pid = entry.file_name().to_str().and_then(|it| it.parse().ok());
@@ -42,24 +47,77 @@ impl Usage {
         }
         let mut ours: Vec<(u32, &Stat)> = all
             .iter()
-            .filter(|(pid, _)| descends(&all, **pid, own))
+            .filter(|(pid, _)| descends(&all, **pid, this))
             .map(|(pid, it)| (*pid, it))
             .collect();
-        ours.sort_by_key(|(pid, it)| (*pid != own, &it.name, *pid));
+        ours.sort_by_key(|(pid, it)| (*pid != this, &it.name, *pid));
+        let own = ours.iter().map(|(_, it)| it.cpu_seconds).sum();
+        ours.retain(|(pid, it)| *pid == this || it.cpu_seconds >= LEAST_SECONDS);
         let process = |(pid, stat): &(u32, &Stat)| {
-            let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status")).ok()?;
+            let folder = Path::new("/proc").join(pid.to_string());
+            let status = fs::read_to_string(folder.join("status")).ok()?;
             Some(Process {
-                name: stat.name.clone(),
+                name: program(&folder).unwrap_or_else(|| stat.name.clone()),
                 cpu_seconds: stat.cpu_seconds,
                 peak_memory_kib: kib(&status, "VmHWM:")?,
             })
         };
-        let machine = fs::read_to_string("/proc/meminfo").ok();
+        let memory = fs::read_to_string("/proc/meminfo").ok();
+        let machine = fs::read_to_string("/proc/stat").ok().and_then(|it| machine(&it));
+        let load = machine.map(|(busy, all)| Load { busy, all, own });
         Self {
             processes: ours.iter().filter_map(process).collect(),
-            memory_kib: machine.and_then(|it| kib(&it, "MemTotal:")),
+            memory_kib: memory.and_then(|it| kib(&it, "MemTotal:")),
+            load,
         }
     }
+}
+
+/// Name of the program of a process. The name in `stat` ends after 15 characters.
+fn program(folder: &Path) -> Option<String> {
+    let path = fs::read_link(folder.join("exe")).ok()?;
+    Some(path.file_name()?.to_str()?.to_owned())
+}
+
+/// Processor time of the whole machine, and of this process and its descendants, since they started.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Load {
+    /// Seconds in which a processor was busy, for any process.
+    busy: f64,
+    /// Seconds in which a processor could have been busy.
+    all: f64,
+    /// Seconds of this process and its descendants.
+    own: f64,
+}
+
+impl Load {
+    /// Share of the machine's processor time that other programs used from `self` to `later`.
+    pub(super) fn of_others(self, later: Self) -> Option<f64> {
+        let all = later.all - self.all;
+        let others = (later.busy - self.busy) - (later.own - self.own);
+        (all > 0.0).then(|| (others / all).clamp(0.0, 1.0))
+    }
+}
+
+/// Busy seconds and all seconds of the line `cpu` of `/proc/stat`.
+fn machine(stat: &str) -> Option<(f64, f64)> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let ticks: Vec<f64> = line
+        .split_whitespace()
+        .map_while(|it| it.parse::<u64>().ok())
+        .map(seconds)
+        .collect();
+    // user, nice, system, idle, iowait, irq, softirq, steal; the time of guests is part of that of user.
+    let [user, nice, system, idle, iowait, irq, softirq, steal, ..] = ticks[..] else {
+        return None;
+    };
+    let busy = user + nice + system + irq + softirq + steal;
+    Some((busy, busy + idle + iowait))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "ticks of a machine's life are far below 2^52")]
+fn seconds(ticks: u64) -> f64 {
+    ticks as f64 / TICKS
 }
 
 /// Checks whether a process is `from` or one of its descendants.
@@ -121,6 +179,16 @@ mod tests {
         let all = BTreeMap::from([(2, of(1)), (3, of(2)), (4, of(3)), (5, of(1)), (6, of(6))]);
         let ours: Vec<u32> = all.keys().copied().filter(|pid| descends(&all, *pid, 2)).collect();
         assert_eq!(ours, [2, 3, 4]);
+    }
+
+    #[test]
+    fn the_load_of_other_programs_is_what_is_busy_and_not_ours() {
+        let line = "cpu  1000 200 300 4000 500 0 0 0 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
+        assert_eq!(machine(line), Some((15.0, 60.0)));
+        assert_eq!(machine("intr 1\n"), None);
+        let of = |busy, all, own| Load { busy, all, own };
+        assert_eq!(of(15.0, 60.0, 1.0).of_others(of(25.0, 80.0, 6.0)), Some(0.25));
+        assert_eq!(of(15.0, 60.0, 1.0).of_others(of(15.0, 60.0, 1.0)), None);
     }
 
     #[test]

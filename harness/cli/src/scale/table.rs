@@ -9,6 +9,9 @@ use baton_core::scale::{
 
 use crate::show::{count, table};
 
+/// Share of processor time of other programs above which figures are not those of the target alone.
+const BUSY: f64 = 0.1;
+
 /// A result.
 pub fn result(report: &ScaleReport) -> String {
     let mut text = String::new();
@@ -65,7 +68,7 @@ fn requests(report: &ScaleReport) -> String {
         #[expect(clippy::cast_precision_loss, reason = "numbers of requests are far below 2^52")]
         let each = request.moving as f64 / failovers as f64;
         table.add_row([
-            request.program.clone(),
+            request.program_name().to_owned(),
             request.verb.clone(),
             request.kind.clone(),
             request.moving.to_string(),
@@ -115,6 +118,13 @@ pub fn warnings(report: &ScaleReport) -> String {
                 let _ = writeln!(text, "    {:>10.3} s  {}", told.at, told.what);
             }
         }
+    }
+    if let Some(share) = report.cost.other_programs.filter(|share| *share > BUSY) {
+        let percent = share * 100.0;
+        let _ = writeln!(
+            text,
+            "warning: other programs used {percent:.0} % of the processors, so the target was slower than it can be"
+        );
     }
     for sentence in &report.not_judged {
         let _ = writeln!(text, "not judged: {sentence}");

@@ -140,6 +140,11 @@ pub struct Requests {
 }
 
 impl Requests {
+    /// Name of the program: the user agent up to its version.
+    pub fn program_name(&self) -> &str {
+        self.program.split('/').next().unwrap_or(&self.program)
+    }
+
     /// Returns true for writes.
     pub fn are_writes(&self) -> bool {
         !matches!(self.verb.as_str(), "get" | "list" | "watch")
@@ -172,6 +177,10 @@ pub struct Cost {
     pub processes: Vec<Process>,
     /// Number of revisions that were judged.
     pub revisions: u64,
+    /// Share of the machine's processor time that other programs used meanwhile, from 0 to 1, where the system tells it.
+    /// A run on a busy machine is slower than the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_programs: Option<f64>,
 }
 
 /// A process.
