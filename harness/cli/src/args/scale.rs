@@ -7,6 +7,9 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::values::{Named, ValueError, duration};
 
+/// The longest time limit.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+
 /// Options of `scale`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -111,6 +114,9 @@ fn limit(text: &str) -> Result<Duration, ValueError> {
     let duration = duration(text)?;
     if duration < Duration::from_secs(1) {
         return Err(ValueError::TooShort);
+    }
+    if duration > LONGEST {
+        return Err("expected a week or less".to_owned());
     }
     Ok(duration)
 }

@@ -8,6 +8,8 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use baton_core::scale::report::{End, ScaleReport};
+
 use crate::common::baton;
 
 /// A run of the suite whose third case has ended, with others still to come, and what it tells from then on. Its temporary
@@ -125,4 +127,30 @@ fn what_a_killed_run_leaves_is_its_owners_alone_and_the_next_run_removes_it() {
     for kept in kept {
         assert_eq!(mode(&kept), 0o600, "{}", kept.display());
     }
+}
+
+/// One workload moves at once, and the next one after more than a minute.
+#[test]
+fn an_interrupted_measurement_reports_the_figures_so_far() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = folder.path().join("result.json");
+    let mut run = baton(&["scale", "--real-time", "--workloads", "3", "--rate", "0.01", "--json"])
+        .arg(&result)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(run.stderr.take().unwrap()).lines();
+    let placed = said.find(|line| line.as_ref().unwrap().contains("3 workloads placed"));
+    assert!(placed.is_some());
+    send("INT", &run);
+    let said: Vec<String> = said.map(|line| line.unwrap()).collect();
+    let mut told = String::new();
+    run.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130), "{said:?}");
+    assert!(told.contains("interrupted: 3 workloads placed"), "{told}");
+    let report = ScaleReport::read(&fs::read_to_string(&result).unwrap()).unwrap();
+    assert_eq!((report.end, report.workloads.placed), (End::Interrupted, 3));
+    assert!(report.workloads.settled < 3, "{:?}", report.workloads);
+    assert_eq!(report.violations, []);
 }

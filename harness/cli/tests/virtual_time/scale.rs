@@ -180,6 +180,9 @@ fn baton(arguments: &[&str]) -> Output {
 
 #[rstest]
 #[case::no_members(&["--members", "0"], "a run needs members", "--members")]
+#[case::many_members(&["--members", "10001"], "10001 members are too many", "lower --members")]
+#[case::many_workloads(&["--workloads", "10000000000"], "10000000000 workloads are too many", "lower --workloads")]
+#[case::long(&["--limit", "9999999999h"], "--limit", "--help")]
 #[case::more_failing(&["--members", "2", "--failing", "3"], "3 members cannot fail: there are 2", "lower --failing")]
 #[case::all_failing(&["--members", "2", "--failing", "2"], "0 healthy members are too few", "raise --members")]
 #[case::profile(&["--profile", "sideways"], "expected one of directly, gracefully, divided", "--help")]

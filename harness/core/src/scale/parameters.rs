@@ -85,6 +85,12 @@ pub struct Parameters {
 /// The rate that is set where none is asked for. It never limits anything.
 const OPEN: f64 = 1_000_000.0;
 
+/// The greatest number of members. Each is an API server.
+const MOST_MEMBERS: usize = 10_000;
+
+/// The greatest number of workloads: names have six digits.
+const MOST_WORKLOADS: usize = 1_000_000;
+
 /// Share of failing members above which evictions are slowed down or stopped by default.
 const UNHEALTHY_THRESHOLD: f64 = 0.55;
 
@@ -100,6 +106,10 @@ impl Parameters {
             Err(ParameterError::NoMembers)
         } else if self.workloads == 0 {
             Err(ParameterError::NoWorkloads)
+        } else if members > MOST_MEMBERS {
+            Err(ParameterError::TooManyMembers(members))
+        } else if self.workloads > MOST_WORKLOADS {
+            Err(ParameterError::TooManyWorkloads(self.workloads))
         } else if failing == 0 {
             Err(ParameterError::NothingFails)
         } else if failing > members {
@@ -139,6 +149,12 @@ pub enum ParameterError {
     /// No workloads.
     #[error("a run needs workloads, and --workloads is 0")]
     NoWorkloads,
+    /// More members than a run takes.
+    #[error("{0} members are too many: a run takes at most {MOST_MEMBERS}")]
+    TooManyMembers(usize),
+    /// More workloads than a run takes.
+    #[error("{0} workloads are too many: a run takes at most {MOST_WORKLOADS}")]
+    TooManyWorkloads(usize),
     /// No failing members.
     #[error("a run needs members that fail, and --failing is 0")]
     NothingFails,
@@ -172,6 +188,8 @@ impl ParameterError {
             Self::NoMembers => "give --members a number of 2 or more",
             Self::NoWorkloads => "give --workloads a number of 1 or more",
             Self::NothingFails => "give --failing a number of 1 or more",
+            Self::TooManyMembers(_) => "lower --members",
+            Self::TooManyWorkloads(_) => "lower --workloads",
             Self::MoreFailing { .. } | Self::NowhereToGo { .. } => "lower --failing or raise --members",
             Self::Rate => "leave --rate out to put no limit on evictions",
         }
@@ -201,6 +219,10 @@ mod tests {
         assert_eq!(of(0, 1, 1, Profile::Directly), Some(ParameterError::NoMembers));
         assert_eq!(of(2, 0, 1, Profile::Directly), Some(ParameterError::NoWorkloads));
         assert_eq!(of(2, 1, 0, Profile::Directly), Some(ParameterError::NothingFails));
+        let members = of(10_001, 1, 1, Profile::Directly);
+        assert_eq!(members, Some(ParameterError::TooManyMembers(10_001)));
+        let workloads = of(2, 1_000_001, 1, Profile::Directly);
+        assert_eq!(workloads, Some(ParameterError::TooManyWorkloads(1_000_001)));
         let more = ParameterError::MoreFailing { failing: 3, members: 2 };
         assert_eq!(of(2, 1, 3, Profile::Directly), Some(more));
         let nowhere = of(2, 1, 2, Profile::Directly);
