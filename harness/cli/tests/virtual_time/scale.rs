@@ -25,7 +25,7 @@ use baton_core::{
 };
 use rstest::rstest;
 
-use crate::common::{program, roots};
+use crate::common::{program, root, roots};
 
 /// The reference controller with a feature gate off that it claims to have on.
 #[derive(Debug)]
@@ -234,4 +234,58 @@ fn results_are_written_and_compared() {
     let refused = baton(&["compare", &one, &other_format]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8(refused.stderr).unwrap().contains("it is Pod of v1"));
+}
+
+/// The result that a row of the published table links to, and the row.
+fn row(line: &str) -> Option<(String, Vec<String>)> {
+    let cells: Vec<String> = line
+        .trim_matches('|')
+        .split('|')
+        .map(|it| it.trim().to_owned())
+        .collect();
+    let (_, link) = cells.first()?.split_once("](")?;
+    Some((link.strip_suffix(".html)")?.to_owned(), cells))
+}
+
+#[test]
+fn published_figures_are_those_of_the_published_results() {
+    let folder = root().join("fixtures/reports/scale");
+    let table = fs::read_to_string(folder.join("README.md")).unwrap();
+    let rows: Vec<_> = table.lines().filter_map(row).collect();
+    let results = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path());
+    let results = results.filter(|it| it.extension().is_some_and(|it| it == "json"));
+    assert_eq!(rows.len(), results.count());
+    for (name, cells) in &rows {
+        let text = fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
+        let report = ScaleReport::read(&text).unwrap();
+        assert!(folder.join(format!("{name}.html")).exists(), "{name}");
+        assert_eq!((report.end, report.missing.len()), (End::Complete, 0), "{name}");
+        let seconds = |phase: Phase| *report.phase(phase).unwrap();
+        let programs = &report.cost.processes[1..];
+        let cpu: f64 = programs.iter().map(|it| it.cpu_seconds).sum();
+        let memory: u64 = programs.iter().map(|it| it.peak_memory_kib).sum();
+        let rate = report
+            .parameters
+            .rate
+            .map_or("open".to_owned(), |it| format!("{it:.1}"));
+        let figures = [
+            report.parameters.workloads.to_string(),
+            rate,
+            format!("{:.1}", seconds(Phase::Placed).p99),
+            format!("{:.1}", seconds(Phase::Healthy).p50),
+            format!("{:.1}", seconds(Phase::Healthy).p99),
+            format!("{:.1}", report.writes_per_failover().unwrap()),
+            report.refused_with(409).to_string(),
+            format!("{cpu:.1}"),
+            (memory / 1024).to_string(),
+            format!("{:.0}", report.cost.other_programs.unwrap() * 100.0),
+        ];
+        assert_eq!(cells[0], format!("[{}]({name}.html)", report.target));
+        assert_eq!(cells[1..], figures, "{name}");
+    }
+    let file = |name: &str| folder.join(format!("{name}.json")).display().to_string();
+    let (one, other) = (&rows[0].0, &rows[1].0);
+    let compared = baton(&["compare", &file(one), &file(other)]);
+    assert_eq!(compared.status.code(), Some(0), "{compared:?}");
+    assert!(String::from_utf8(compared.stdout).unwrap().contains("healthy, p99 (s)"));
 }
