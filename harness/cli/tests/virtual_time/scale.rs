@@ -243,8 +243,8 @@ fn row(line: &str) -> Option<(String, Vec<String>)> {
         .split('|')
         .map(|it| it.trim().to_owned())
         .collect();
-    let (_, link) = cells.first()?.split_once("](")?;
-    Some((link.strip_suffix(".html)")?.to_owned(), cells))
+    let (_, target) = cells.first()?.split_once("](")?;
+    Some((target.strip_suffix(".html)")?.to_owned(), cells))
 }
 
 #[test]
@@ -268,6 +268,13 @@ fn published_figures_are_those_of_the_published_results() {
             .parameters
             .rate
             .map_or("open".to_owned(), |it| format!("{it:.1}"));
+        let broken = report.violations.iter().filter_map(|it| it.requirement.as_ref());
+        let broken: Vec<_> = broken.map(ToString::to_string).collect();
+        let broken = if broken.is_empty() {
+            "none".to_owned()
+        } else {
+            broken.join(", ")
+        };
         let figures = [
             report.parameters.workloads.to_string(),
             rate,
@@ -278,6 +285,7 @@ fn published_figures_are_those_of_the_published_results() {
             report.refused_with(409).to_string(),
             format!("{cpu:.1}"),
             (memory / 1024).to_string(),
+            broken,
             format!("{:.0}", report.cost.other_programs.unwrap() * 100.0),
         ];
         assert_eq!(cells[0], format!("[{}]({name}.html)", report.target));

@@ -177,7 +177,7 @@ pub struct Cost {
     pub processes: Vec<Process>,
     /// Number of revisions that were judged.
     pub revisions: u64,
-    /// Share of the machine's processor time that other programs used meanwhile, from 0 to 1, where the system tells it.
+    /// Share of the machine's processor time that other programs used during the run, from 0 to 1, where the system tells it.
     /// A run on a busy machine is slower than the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_programs: Option<f64>,
