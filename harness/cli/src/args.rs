@@ -2,6 +2,7 @@
 
 mod explore;
 mod loudness;
+mod member;
 mod scale;
 mod values;
 
@@ -16,6 +17,7 @@ use clap_complete::Shell;
 
 pub use explore::{Explore, ExploreCommand, ExploreRun};
 pub use loudness::Loudness;
+pub use member::Member;
 pub use scale::{Scale, ScaleBackend, ScaleCommand, ScaleRun};
 pub use values::{Named, ValueError};
 
@@ -136,6 +138,8 @@ pub enum Command {
     ///
     /// Prints the paths of their kubeconfigs and runs until interrupted.
     Up(Up),
+    /// Serve members with a workload simulator, and register them with a control plane elsewhere
+    Member(Member),
     /// Evaluate a Kubernetes JSONPath against a status
     ///
     /// Prints the text that a failover would preserve. The file is JSON or YAML with the content of `status`.

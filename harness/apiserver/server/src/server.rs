@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -94,12 +94,16 @@ impl ApiServer {
 
     /// Serves HTTPS on a free port of 127.0.0.1, for kubectl and programs in other languages.
     pub async fn serve(&self) -> io::Result<Serving> {
+        self.serve_on(Ipv4Addr::LOCALHOST.into()).await
+    }
+
+    /// Serves HTTPS on a free port of an address of this machine.
+    pub async fn serve_on(&self, address: IpAddr) -> io::Result<Serving> {
         let Core { keys, options, .. } = &*self.core;
-        let loopback = Ipv4Addr::LOCALHOST.into();
-        let identity = Identity::certified_by(keys.authority()?, loopback)?;
+        let identity = Identity::certified_by(keys.authority()?, address)?;
         let token = keys.administrator()?.to_owned();
         controllers::ensure_running(&self.core);
-        let serving = serving::open(self.core.clone(), &options.name, loopback, identity, token).await?;
+        let serving = serving::open(self.core.clone(), &options.name, address, identity, token).await?;
         self.core.publish_service_and_role(serving.addr());
         Ok(serving)
     }

@@ -7,6 +7,7 @@ mod completions;
 mod explore;
 mod jsonpath;
 mod judge;
+mod member;
 mod record;
 mod report;
 mod run;
@@ -148,6 +149,7 @@ fn carry_out(cli: &Cli) -> Exit {
         Command::Report(arguments) if cli.root.is_none() => report::report(&Roots::built_in(), arguments),
         Command::Report(arguments) => report::report(&roots, arguments),
         Command::Up(arguments) => up::up(arguments),
+        Command::Member(arguments) => member::member(arguments),
         Command::Jsonpath { path, file } => jsonpath::jsonpath(path, file),
         Command::Completions { shell } => {
             out!("{}", completions::script(*shell));

@@ -21,6 +21,7 @@ mod faults;
 mod install;
 mod interrupted;
 mod k3s;
+mod members;
 mod options;
 mod preflight;
 mod programs;

@@ -18,7 +18,10 @@ fn command_lines(text: &str, before: &str) -> Vec<String> {
         let mut command = lines.next().unwrap_or_default().to_owned();
         // A folded block goes on with options.
         command.extend(lines.take_while(|line| line.trim_start().starts_with("--")));
-        let command = command.replace("$((JOB_COMPLETION_INDEX + 1))/$SHARDS", "1/4");
+        let command = command
+            .replace("$((JOB_COMPLETION_INDEX + 1))/$SHARDS", "1/4")
+            .replace("$((JOB_COMPLETION_INDEX * 25 + 1))", "26")
+            .replace("$POD_IP", "10.0.0.7");
         let (own, _) = command.split_once(';').unwrap_or((&command, ""));
         found.push(own.to_owned());
     }
@@ -28,6 +31,7 @@ fn command_lines(text: &str, before: &str) -> Vec<String> {
 #[rstest]
 #[case("fixtures/deploy/jobs.yaml", "baton report merge", 1)]
 #[case("fixtures/deploy/jobs.yaml", "exec baton run", 1)]
+#[case("fixtures/deploy/members.yaml", "exec baton member", 1)]
 #[case(".github/workflows/suite.yaml", "-p baton -- run", 1)]
 #[case(".github/workflows/kind.yaml", "-p baton -- run", 1)]
 #[case(".github/workflows/envtest.yaml", "-p baton -- run", 1)]
@@ -36,7 +40,9 @@ fn commands_are_understood(#[case] file: &str, #[case] before: &str, #[case] tim
     let lines = command_lines(&text, before);
     assert_eq!(lines.len(), times, "{file}");
     for line in lines {
-        let words = before.split(' ').skip_while(|word| !matches!(*word, "run" | "report"));
+        let words = before
+            .split(' ')
+            .skip_while(|word| !matches!(*word, "run" | "report" | "member"));
         let all = std::iter::once("baton").chain(words).chain(line.split_whitespace());
         if let Err(error) = Cli::read(all) {
             panic!("{file}: {line}: {error}");
@@ -44,15 +50,14 @@ fn commands_are_understood(#[case] file: &str, #[case] before: &str, #[case] tim
     }
 }
 
-#[test]
-fn manifests_are_kubernetes_objects() {
-    let text = fs::read_to_string(root().join("fixtures/deploy/jobs.yaml")).unwrap();
+#[rstest]
+#[case("jobs.yaml", &["Namespace", "PersistentVolumeClaim", "Job", "Job"])]
+#[case("members.yaml", &["Job"])]
+fn manifests_are_kubernetes_objects(#[case] file: &str, #[case] expected: &[&str]) {
+    let text = fs::read_to_string(root().join("fixtures/deploy").join(file)).unwrap();
     let kinds = plain::documents(&text).map(|document| {
         let object = document.unwrap();
         object["kind"].as_str().unwrap().to_owned()
     });
-    assert_eq!(
-        kinds.collect::<Vec<_>>(),
-        ["Namespace", "PersistentVolumeClaim", "Job", "Job"]
-    );
+    assert_eq!(kinds.collect::<Vec<_>>(), expected);
 }

@@ -380,7 +380,7 @@ fn kubeconfig(folder: &Scratch, name: &ClusterName) -> PathBuf {
 }
 
 /// Extracts the fields of a `Cluster` and its secret from a kubeconfig.
-fn endpoint(name: &ClusterName, kubeconfig: &str) -> Result<Endpoint, FleetError> {
+pub(super) fn endpoint(name: &ClusterName, kubeconfig: &str) -> Result<Endpoint, FleetError> {
     let wrong = || FleetError::Kubeconfig(name.clone());
     let config: Value = plain::read(kubeconfig).map_err(|_| wrong())?;
     let text = |pointer: &str| config.pointer(pointer).and_then(Value::as_str).ok_or_else(wrong);

@@ -13,6 +13,7 @@ mod controllers;
 pub mod embedded;
 pub mod envtest;
 pub mod external;
+pub mod hollow;
 pub mod k3s;
 pub mod kind;
 pub mod provisioned;

@@ -15,7 +15,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, Resource, ResourceExt,
-    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PostParams, Request},
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PostParams, Request},
     runtime::{conditions, wait::await_condition},
 };
 use serde::{Deserialize, de::IgnoredAny};
@@ -195,6 +195,25 @@ pub(super) async fn register(
             Err(error) => Err(error),
         };
         created.map_err(failed(format!("registering {name}")))?;
+    }
+    Ok(())
+}
+
+/// Removes members from a control plane: the `Cluster` and the `Secret` of each. Absent ones count as removed.
+pub(super) async fn unregister(client: &Client, names: &[ClusterName]) -> Result<(), FleetError> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+    let clusters = clusters(client);
+    for name in names {
+        let removed = [
+            clusters.delete(name.as_str(), &DeleteParams::default()).await.map(drop),
+            secrets.delete(name.as_str(), &DeleteParams::default()).await.map(drop),
+        ];
+        for removed in removed {
+            match removed {
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                other => other.map_err(failed(format!("removing {name}")))?,
+            }
+        }
     }
     Ok(())
 }

@@ -192,6 +192,16 @@ impl Access {
         })
     }
 
+    /// Access through a context of a kubeconfig file, by default its `current-context`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, has no such context, or its credentials cannot be used.
+    pub async fn by_file(name: ClusterName, file: &Path, context: Option<&str>) -> Result<Self, AccessError> {
+        let (kubeconfig, shown) = read(file)?;
+        let context = context.or(kubeconfig.current_context.as_deref()).unwrap_or_default();
+        Self::by_context(name, &kubeconfig, context, &shown).await
+    }
+
     /// Access through the only context of a kubeconfig, given as text.
     ///
     /// # Errors
@@ -270,7 +280,7 @@ impl Access {
     }
 
     /// Builds a client. Needs a tokio runtime, in which the client stays.
-    pub(super) fn client(&self, user_agent: &str) -> kube::Result<Client> {
+    pub(in crate::fleet) fn client(&self, user_agent: &str) -> kube::Result<Client> {
         let mut config = self.config.clone();
         if let Ok(agent) = HeaderValue::from_str(user_agent) {
             config.headers.push((USER_AGENT, agent));
