@@ -1,12 +1,16 @@
 //! Explores cases: finds the writes of the implementation, runs the cases again with faults at them, and writes
-//! deviations as cases. `runs`: a case with and without faults; `search`: all plans; `folder`: journal and findings;
-//! `page`: both for a browser. The search space and the oracle are in [`baton_core::explore`].
+//! deviations as cases. `runs`: a case with and without faults; `search`: all plans; `shrink`: smaller plans for a
+//! finding; `workers`: the same in several processes; `folder`: journal and findings; `page`: both for a browser;
+//! `moments`: the writes of a case. The search space and the oracle are in [`baton_core::explore`].
 
 mod error;
 pub mod folder;
+pub mod moments;
 pub mod page;
 mod runs;
 mod search;
+mod shrink;
+pub mod workers;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,6 +23,7 @@ use baton_cluster::error_chain::error_chain;
 use baton_core::{
     case::model::{Case, MoveFault},
     digest::Digest,
+    event::Shard,
     explore::journal::{Head, Journal, Line, Outcome, Pair},
     names::CaseId,
 };
@@ -43,14 +48,18 @@ pub struct Wanted {
     pub plans: Option<usize>,
     /// Starts no further plan after this time.
     pub budget: Option<Duration>,
-    /// Number of moves of a plan: 1 or 2.
+    /// Largest number of moves of a plan: 1 or 2; 0 for random plans alone.
     pub depth: usize,
+    /// Number of random plans.
+    pub random: usize,
     /// Faults that are tried.
     pub faults: Vec<MoveFault>,
-    /// Part of the plans: its number, counted from 1, and the number of parts.
-    pub shard: (usize, usize),
+    /// Part of the plans.
+    pub shard: Shard,
     /// Number of plans that run at once.
     pub jobs: NonZeroUsize,
+    /// Largest number of runs that make a finding smaller.
+    pub shrink: usize,
 }
 
 /// Result of an exploration.

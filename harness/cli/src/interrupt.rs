@@ -59,6 +59,17 @@ impl Interrupt {
         Ok(interrupt)
     }
 
+    /// Interrupts the run once standard input is closed, as a process does that was started by another one and must not
+    /// outlive it.
+    pub fn when_input_ends(&self) {
+        let token = self.0.clone();
+        std::thread::spawn(move || {
+            // An input that cannot be read has ended, too.
+            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            token.cancel();
+        });
+    }
+
     /// Returns `true` once the user has interrupted the run.
     pub fn is_asked(&self) -> bool {
         self.0.is_cancelled()

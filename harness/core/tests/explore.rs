@@ -7,6 +7,8 @@
 )]
 
 mod common;
+#[path = "explore/plans.rs"]
+mod plans;
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -18,8 +20,7 @@ use baton_core::{
         coverage::{self, Reached},
         journal::{Entry, Head, Journal, JournalError, Line, Outcome, Pair},
         oracle::{self, Signature},
-        points::{self, Point},
-        space,
+        points,
         variant::{self, Base, Title},
     },
     judge,
@@ -237,66 +238,6 @@ fn a_moment_is_named_by_its_role_once_that_is_bound_and_counted_within_its_step(
     assert_eq!(named, expected.map(|(step, text)| (step, text.to_owned())));
 }
 
-fn point(class: &str, verb: &str, nth: u64) -> Point {
-    Point {
-        step: 0,
-        at: at("ResourceBinding", verb, nth),
-        class: class.to_owned(),
-    }
-}
-
-#[test]
-fn each_class_comes_once_before_any_comes_again_over_all_cases() {
-    let one = [point("a", "patch", 1), point("a", "patch", 2), point("b", "patch", 3)];
-    let other = [point("b", "patch", 1), point("c", "patch", 2)];
-    let plans = space::plans(&[&one, &other], &[MoveFault::Rival], 1, 0);
-    let order: Vec<(usize, &str)> = plans
-        .iter()
-        .map(|(case, plan)| (*case, plan.covers[0].class.as_str()))
-        .collect();
-    assert_eq!(order, [(0, "a"), (0, "b"), (1, "c"), (0, "a"), (1, "b")]);
-}
-
-#[test]
-fn faults_are_tried_where_they_can_happen() {
-    let on_control = [point("create", "create", 1)];
-    let faults = |points: &[Point]| -> BTreeSet<MoveFault> {
-        let plans = space::plans(&[points], &MoveFault::ALL, 1, 0);
-        plans.iter().map(|(_, plan)| plan.moves[0].1.fault).collect()
-    };
-    let tried = faults(&on_control);
-    assert!(!tried.contains(&MoveFault::Rival), "a creation has no rival");
-    assert!(!tried.contains(&MoveFault::CutOff), "the control plane is not cut off");
-    let mut on_member = point("patch", "patch", 1);
-    on_member.at.on = Place::Members;
-    assert_eq!(faults(&[on_member]), MoveFault::ALL.into_iter().collect());
-}
-
-#[test]
-fn pairs_come_after_single_moves_and_their_second_move_is_later() {
-    let points = [point("a", "patch", 1), point("b", "patch", 2), point("c", "patch", 3)];
-    let faults = [MoveFault::Rival, MoveFault::LoseAnswer];
-    let plans = |seed| space::plans(&[&points], &faults, 2, seed);
-    let lengths: Vec<usize> = plans(0).iter().map(|(_, plan)| plan.moves.len()).collect();
-    assert_eq!(lengths, [vec![1; 6], vec![2; 12]].concat());
-    let pairs = plans(0).split_off(6);
-    assert!(
-        pairs
-            .iter()
-            .all(|(_, plan)| plan.moves[0].1.at.nth < plan.moves[1].1.at.nth)
-    );
-    assert_eq!(plans(0), plans(0));
-    assert_ne!(plans(0), plans(1), "the order of pairs depends on the seed");
-}
-
-#[test]
-fn a_smaller_plan_lacks_one_move() {
-    let (one, other) = ((0, a_move(MoveFault::Rival)), (1, a_move(MoveFault::LoseAnswer)));
-    let smaller = space::smaller(&[one.clone(), other.clone()]);
-    assert_eq!(smaller, [vec![other], vec![one.clone()]]);
-    assert!(space::smaller(&[one]).is_empty());
-}
-
 /// A run of a plan with one move, in which two copies exist under Directly.
 fn two_copies(happened: bool, fault: MoveFault) -> (Plan, Timeline) {
     let case = common::case("proposal/deployment-directly.yaml");
@@ -390,6 +331,7 @@ fn line(plan: &str, outcome: Outcome) -> Line {
         covers: vec![pair(MoveFault::LoseAnswer)],
         outcome,
         found: Vec::new(),
+        shrunk: Vec::new(),
     }
 }
 

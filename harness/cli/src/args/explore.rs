@@ -1,6 +1,11 @@
 //! Options of `explore`.
 
-use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use baton_core::{case::model::MoveFault, event::Shard};
 use clap::{Args, Subcommand};
@@ -52,9 +57,12 @@ pub struct ExploreRun {
     /// Start no further plan after this time, such as 60s
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub budget: Option<Duration>,
-    /// Number of faults of a plan: 1, or 2 for pairs after all single faults
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    /// Number of faults of a plan: 1, 2 for pairs after all single faults, or 0 for random plans alone
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub depth: u8,
+    /// Then run N plans with two to six random faults
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub random: usize,
     /// The faults to try, separated by commas
     #[arg(long, value_name = "FAULT", value_delimiter = ',', default_values_t = MoveFault::ALL.map(Named))]
     pub moves: Vec<Named<MoveFault>>,
@@ -64,7 +72,22 @@ pub struct ExploreRun {
     /// Run N plans at once [default: one per processor]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
-    /// Random seed of all runs
+    /// Explore in N processes, each with its own part of the plans; one that dies is started again
+    #[arg(long, value_name = "N")]
+    pub workers: Option<NonZeroUsize>,
+    /// Set for such a process: it ends when its standard input is closed
+    #[arg(long, hide = true, conflicts_with = "workers")]
+    pub worker: bool,
+    /// List the moments of the cases, at which faults can be injected, and end
+    #[arg(long, conflicts_with_all = ["explain", "workers", "out", "resume"])]
+    pub list: bool,
+    /// Explain moments, by number or a part of their names, and end
+    #[arg(long, value_name = "MOMENT", conflicts_with_all = ["workers", "out", "resume"])]
+    pub explain: Option<String>,
+    /// Make each finding smaller in at most N runs: fewer and weaker faults, fewer steps; 0 keeps it as it was found
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub shrink: usize,
+    /// Random seed of all runs, of the order of pairs, and of random plans
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Write the journal and the findings to DIR [default: a new folder next to the timelines of runs]
@@ -73,4 +96,33 @@ pub struct ExploreRun {
     /// Continue the exploration whose journal is in DIR
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
+}
+
+impl ExploreRun {
+    /// The arguments of worker processes that explore the same, without their parts and folders.
+    pub fn of_workers(&self, root: Option<&Path>) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["--worker".into()];
+        let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
+        for label in &self.label {
+            option("--label", label.into());
+        }
+        for (name, path) in [("--root", root), ("--target", self.target.as_deref())] {
+            if let Some(path) = path {
+                option(name, path.into());
+            }
+        }
+        if let Some(budget) = self.budget {
+            option("--budget", format!("{}ms", budget.as_millis()).into());
+        }
+        let moves: Vec<String> = self.moves.iter().map(ToString::to_string).collect();
+        option("--moves", moves.join(",").into());
+        option("--jobs", self.jobs.unwrap_or(NonZeroUsize::MIN).to_string().into());
+        option("--depth", self.depth.to_string().into());
+        option("--random", self.random.to_string().into());
+        option("--shrink", self.shrink.to_string().into());
+        option("--seed", self.seed.to_string().into());
+        words.push("--".into());
+        words.extend(self.cases.iter().map(OsString::from));
+        words
+    }
 }

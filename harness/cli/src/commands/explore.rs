@@ -1,9 +1,12 @@
 //! `baton explore`.
 
 use std::{
+    ffi::OsString,
     num::NonZeroUsize,
     path::{Path, PathBuf},
 };
+
+use baton_core::event::Shard;
 
 use super::{Exit, bad_input, not_loaded, wrong_rules};
 use crate::{
@@ -11,6 +14,8 @@ use crate::{
     explore::{
         self, Explored, Wanted,
         folder::{self, Folder, FolderError, JOURNAL, PAGE},
+        moments::{self, Moments},
+        workers::{self, End, Worker},
     },
     files::Roots,
     interrupt::Interrupt,
@@ -33,8 +38,14 @@ pub(super) fn merge(args::ExploreCommand::Merge { first, others, out }: &args::E
     }
 }
 
-/// Explores the cases of a suite as the arguments say.
-pub(super) fn explore(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::ExploreRun) -> Exit {
+/// Explores the cases of a suite as the arguments say. `root` is the folder that the user named.
+pub(super) fn explore(
+    suite: Suite,
+    all: &Suite,
+    roots: &Roots,
+    root: Option<&Path>,
+    arguments: &args::ExploreRun,
+) -> Exit {
     let selection = args::Selection {
         label: arguments.label.clone(),
         ..args::Selection::default()
@@ -48,11 +59,20 @@ pub(super) fn explore(suite: Suite, all: &Suite, roots: &Roots, arguments: &args
         Err(exit) => return exit,
     };
     let wanted = wanted(arguments, &settings);
+    if let Some(moments) = moments(arguments) {
+        let printed = moments::print(all, &selected.cases, roots, &settings, wanted.jobs, &moments);
+        return if printed > 0 { Exit::Conforms } else { Exit::Broken };
+    }
     let (path, resume) = match (&arguments.resume, &arguments.out) {
         (Some(resume), _) => (resume.clone(), true),
         (None, Some(out)) => (out.clone(), false),
         (None, None) => (default_folder(), false),
     };
+    if let Some(number) = arguments.workers {
+        let workers = workers::workers(number.get(), wanted.shard, wanted.plans, &path);
+        let arguments = arguments.of_workers(root);
+        return with_workers(&workers, &arguments, &path, resume, &settings.interrupt);
+    }
     let mut folder = Folder::new(path, resume);
     let explored = match explore::explore(all, &selected.cases, roots, &settings, &wanted, &mut folder) {
         Ok(explored) => explored,
@@ -68,6 +88,67 @@ pub(super) fn explore(suite: Suite, all: &Suite, roots: &Roots, arguments: &args
     }
     exit_of(&explored)
 }
+
+/// The moments that the user asks for, if any.
+fn moments(arguments: &args::ExploreRun) -> Option<Moments> {
+    let explained = arguments.explain.clone().map(Moments::Explained);
+    explained.or_else(|| arguments.list.then_some(Moments::Listed))
+}
+
+/// Explores in several processes, and merges their folders.
+fn with_workers(workers: &[Worker], arguments: &[OsString], path: &Path, resume: bool, interrupt: &Interrupt) -> Exit {
+    let begun = if resume {
+        workers::check(path, workers).map_err(|error| bad_input(&error, &error.help()))
+    } else {
+        Folder::create(path).map_err(|error| refused(&error))
+    };
+    if let Err(exit) = begun {
+        return exit;
+    }
+    let ends = match workers::run(workers, arguments, interrupt) {
+        Ok(ends) => ends,
+        Err(error) => {
+            bad_input(&error, &error.help());
+            return Exit::Broken;
+        }
+    };
+    let Some((first, others)) = workers.split_first() else {
+        return Exit::BadInput;
+    };
+    if ends.contains(&End::Code(INVALID)) {
+        return Exit::BadInput;
+    }
+    let others: Vec<PathBuf> = others.iter().map(|it| it.folder.clone()).collect();
+    let merged = folder::forget(path).and_then(|()| folder::merge(&first.folder, &others, path));
+    let journal = match merged {
+        Ok(journal) => journal,
+        Err(error) => return refused(&error),
+    };
+    let explored = Explored::of(&journal);
+    explored.print(None);
+    print_files(path);
+    if interrupt.is_asked() {
+        outln!(
+            "interrupted; --resume {} --workers {} continues",
+            path.display(),
+            workers.len()
+        );
+        return Exit::Interrupted;
+    }
+    let is_broken = |end: &End| matches!(end, End::Died | End::Code(BROKEN));
+    let broken = if ends.iter().any(is_broken) {
+        Exit::Broken
+    } else {
+        Exit::Conforms
+    };
+    exit_of(&explored).and(broken)
+}
+
+/// Exit code of a worker whose arguments are invalid.
+const INVALID: i32 = 2;
+
+/// Exit code of a worker that could not explore.
+const BROKEN: i32 = 3;
 
 /// The exit code for the outcomes of plans.
 fn exit_of(explored: &Explored) -> Exit {
@@ -98,6 +179,9 @@ fn settings(all: &Suite, roots: &Roots, arguments: &args::ExploreRun) -> Result<
         errln!("error: cannot handle signals: {error}");
         Exit::Broken
     })?;
+    if arguments.worker {
+        interrupt.when_input_ends();
+    }
     let rules = all.rules.as_ref().map_err(|wrong| wrong_rules(wrong))?.clone();
     let settings = Settings {
         rules,
@@ -117,9 +201,11 @@ fn wanted(arguments: &args::ExploreRun, settings: &Settings) -> Wanted {
         plans: arguments.plans,
         budget: arguments.budget,
         depth: usize::from(arguments.depth),
+        random: arguments.random,
         faults: arguments.moves.iter().map(|it| it.0).collect(),
-        shard: arguments.shard.map_or((1, 1), |shard| (shard.number, shard.of)),
+        shard: arguments.shard.unwrap_or(Shard { number: 1, of: 1 }),
         jobs: jobs.try_into().unwrap_or(NonZeroUsize::MIN),
+        shrink: arguments.shrink,
     }
 }
 

@@ -97,7 +97,7 @@ fn carry_out(cli: &Cli) -> Exit {
         Command::Explore(arguments) => match &arguments.merge {
             Some(asked) => explore::merge(asked),
             None => with_chosen(&roots, &arguments.run.cases, |suite, all| {
-                explore::explore(suite, all, &roots, &arguments.run)
+                explore::explore(suite, all, &roots, cli.root.as_deref(), &arguments.run)
             }),
         },
         Command::Scale(arguments) => match &arguments.compare {

@@ -48,7 +48,7 @@ pub enum FolderError {
     /// A file cannot be read or written.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// `read` or `write`.
+        /// `read`, `write` or `remove`.
         what: &'static str,
         /// Path of the file.
         path: PathBuf,
@@ -97,6 +97,23 @@ impl Folder {
             known: BTreeSet::new(),
             lines: BTreeMap::new(),
         }
+    }
+
+    /// Creates a folder for the folders of workers.
+    ///
+    /// # Errors
+    /// [`FolderError`] if it has a journal, or cannot be created.
+    pub fn create(path: &Path) -> Result<(), FolderError> {
+        let journal = path.join(JOURNAL);
+        let of_workers = path.join("worker-1").join(JOURNAL);
+        if let Some(path) = [journal, of_workers].into_iter().find(|it| it.exists()) {
+            return Err(FolderError::Exists { path });
+        }
+        evidence::create_folder(path).map_err(|source| FolderError::Io {
+            what: "write",
+            path: path.to_owned(),
+            source,
+        })
     }
 
     /// Its path.
@@ -215,6 +232,22 @@ fn read(folder: &Path) -> Result<(String, Journal), FolderError> {
     match Journal::read(&text) {
         Ok(journal) => Ok((text, journal)),
         Err(source) => Err(FolderError::Journal { path, source }),
+    }
+}
+
+/// Removes the journal of an earlier merge, so that the same folders can be merged again.
+///
+/// # Errors
+/// [`FolderError`] if the journal cannot be removed.
+pub fn forget(folder: &Path) -> Result<(), FolderError> {
+    let path = folder.join(JOURNAL);
+    match fs::remove_file(&path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(FolderError::Io {
+            what: "remove",
+            path,
+            source,
+        }),
+        _ => Ok(()),
     }
 }
 

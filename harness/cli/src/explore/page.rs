@@ -5,6 +5,7 @@ use baton_core::{
     explore::{
         coverage::{self, Cell, Group, Reached},
         journal::{Journal, Line, Outcome},
+        shrink::Shrunk,
     },
 };
 use minijinja::{AutoEscape, Environment, Error, value::Serde};
@@ -50,6 +51,8 @@ struct Found<'a> {
     case: &'a str,
     moves: &'a [String],
     shown: &'a [String],
+    /// The result of shrinking the first plan, for each finding.
+    shrunk: &'a [Shrunk],
 }
 
 /// A class of writes.
@@ -86,13 +89,20 @@ impl From<Cell> for ShownCell {
 }
 
 fn found<'a>(word: &'static str, Group { first, plans }: Group<'a>) -> Found<'a> {
-    let Line { case, moves, found, .. } = first;
+    let Line {
+        case,
+        moves,
+        found,
+        shrunk,
+        ..
+    } = first;
     Found {
         word,
         plans,
         case,
         moves,
         shown: found,
+        shrunk,
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 
 use baton_cluster::error_chain::error_chain;
 use baton_core::{
+    event::Shard,
     explore::{
         journal::{Line, Outcome},
         oracle::Signature,
@@ -22,7 +23,8 @@ use super::{
     Explored, Wanted,
     error::ExploreError,
     folder::{Folder, FolderError},
-    runs::{Explorable, Moves, Runs, VariantRun},
+    runs::{Explorable, Runs, VariantRun},
+    shrink::Smallest,
 };
 use crate::{
     show::count,
@@ -77,6 +79,20 @@ impl ShownBefore {
     }
 }
 
+/// The number of plans of each kind, for people.
+fn kinds(planned: &[(usize, space::Plan)], random: usize) -> String {
+    let singles = planned.iter().filter(|(_, plan)| plan.moves.len() == 1).count();
+    let kinds = [
+        (singles, "single fault"),
+        (planned.len() - singles, "pair"),
+        (random, "random plan"),
+    ];
+    let some = kinds.into_iter().filter(|(number, _)| *number > 0);
+    some.map(|(number, kind)| count(number, kind))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
 impl Search<'_> {
     /// Runs the plans of cases, and records each.
     ///
@@ -89,13 +105,22 @@ impl Search<'_> {
         explored: &mut Explored,
     ) -> Result<(), FolderError> {
         let points: Vec<_> = cases.iter().map(|it| it.points.as_slice()).collect();
-        let Wanted { depth, faults, .. } = self.wanted;
-        let plans = space::plans(&points, faults, *depth, self.runs.settings.seed);
+        let Wanted {
+            depth, faults, random, ..
+        } = self.wanted;
+        let seed = self.runs.settings.seed;
+        let mut plans = space::plans(&points, faults, *depth, seed);
+        let drawn = space::random(&points, faults, *random, seed);
+        outln!("search     {}; seed {seed}", kinds(&plans, drawn.len()));
+        plans.extend(drawn);
         explored
             .known
             .extend(plans.iter().flat_map(|(_, plan)| plan.covers.clone()));
         folder.record_known(&explored.known)?;
-        let (shard, shards) = self.wanted.shard;
+        let Shard {
+            number: shard,
+            of: shards,
+        } = self.wanted.shard;
         let mine = plans.into_iter().enumerate();
         let mine = mine
             .filter(|(number, _)| number % shards == shard - 1)
@@ -175,6 +200,7 @@ impl Search<'_> {
             covers: tried.plan.covers.clone(),
             outcome,
             found,
+            shrunk: Vec::new(),
         };
         let run = match &tried.run {
             Ok(run) => run,
@@ -207,67 +233,58 @@ impl Search<'_> {
                 (false, false) => line(Outcome::Lead, listed(&odd)),
             });
         }
-        let mut confirmed = Vec::new();
+        let (mut confirmed, mut shrunk) = (Vec::new(), Vec::new());
         for finding in new {
             let signature = Signature::of(finding);
             if !before.deviations.insert(signature.clone()) {
                 continue;
             }
-            let Some((moves, run)) = self.confirmed(tried, &signature) else {
+            let smallest = self.smallest(tried.of, &tried.plan.moves, &tried.id, &signature);
+            let Some(smallest) = smallest else {
                 before.deviations.remove(&signature);
                 continue;
             };
             confirmed.push(finding.clone());
-            self.tell(tried.of, &moves, (finding, &run), folder)?;
+            shrunk.push(smallest.shrunk);
+            self.tell(tried.of, &smallest, finding, folder)?;
         }
         Ok(if confirmed.is_empty() {
             line(Outcome::Lead, vec!["a finding did not come again".to_owned()])
         } else {
-            line(Outcome::Deviates, listed(&confirmed))
+            Line {
+                shrunk,
+                ..line(Outcome::Deviates, listed(&confirmed))
+            }
         })
-    }
-
-    /// Returns the fewest moves that show a finding again, and their run. One run is enough where runs can be repeated
-    /// exactly; otherwise three of five must show it.
-    fn confirmed(&self, tried: &Tried<'_>, signature: &Signature) -> Option<(Moves, VariantRun)> {
-        let Explorable { case, base, .. } = tried.of;
-        let whole = tried.plan.moves.clone();
-        let candidates = space::smaller(&whole).into_iter().chain([whole]);
-        let (repeats, needed) = if self.runs.is_virtual() { (1, 1) } else { (5, 3) };
-        for moves in candidates {
-            let mut shows = Vec::new();
-            for _ in 0..repeats {
-                let run = self.runs.run(case, base, &moves, &format!("found-{}", tried.id)).ok();
-                let same = |run: &VariantRun| run.shown.deviations.iter().any(|it| Signature::of(it) == *signature);
-                shows.extend(run.filter(same));
-            }
-            if shows.len() >= needed {
-                return shows.pop().map(|run| (moves, run));
-            }
-        }
-        None
     }
 
     /// Writes a finding as a case and prints it.
     fn tell(
         &self,
         of: &Explorable<'_>,
-        moves: &Moves,
-        (finding, run): (&Finding, &VariantRun),
+        smallest: &Smallest,
+        finding: &Finding,
         folder: &Folder,
     ) -> Result<(), FolderError> {
         let Some(invariant) = Signature::of(finding).invariant() else {
             return Ok(());
         };
-        let Explorable { case, base, .. } = of;
+        let case = of.case;
+        let Smallest {
+            base,
+            moves,
+            run,
+            shrunk,
+        } = smallest;
         let id = base.plan_id(self.runs.settings.seed, moves);
         let name = format!("found-{id}-{}", invariant.name().to_lowercase());
         let comment = [
             format!(
-                "Found by baton explore {} in {}, seed {}:",
+                "Found by baton explore {} in {}, seed {}, and shrunk in {}:",
                 env!("CARGO_PKG_VERSION"),
                 case.id,
-                self.runs.settings.seed
+                self.runs.settings.seed,
+                count(shrunk.runs, "run"),
             ),
             format!("expected {}", finding.expected),
             format!("seen {}", finding.seen),
@@ -286,6 +303,15 @@ impl Search<'_> {
         outln!("           in {}", case.id);
         for (_, it) in moves {
             outln!("           {it}");
+        }
+        if shrunk.runs > 0 {
+            outln!(
+                "           shrunk to {} and {} of {} in {}",
+                count(shrunk.moves, "move"),
+                shrunk.steps,
+                count(shrunk.of_steps, "step"),
+                count(shrunk.runs, "run"),
+            );
         }
         outln!(
             "           replay: baton run {} --seed {}",

@@ -8,7 +8,7 @@ use baton::{
     settings::Settings,
 };
 use baton_cluster::error_chain::error_chain;
-use baton_core::case::model::MoveFault;
+use baton_core::{case::model::MoveFault, event::Shard};
 use http::Method;
 
 use crate::{
@@ -121,9 +121,11 @@ pub fn try_out(trial: &Trial, roots: &Roots, it: &Explored) -> Result<usize, Str
         plans: None,
         budget: None,
         depth: 1,
+        random: 0,
         faults: vec![*fault],
-        shard: (1, 1),
+        shard: Shard { number: 1, of: 1 },
         jobs: std::num::NonZeroUsize::MIN,
+        shrink: 0,
     };
     let out = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut folder = Folder::new(out.path().join("explored"), false);

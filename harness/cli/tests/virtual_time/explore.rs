@@ -12,7 +12,7 @@ use std::{
 
 use async_trait::async_trait;
 use baton::{
-    explore::{self, Explored, Wanted, folder::Folder},
+    explore::{self, Explored, Wanted, folder::Folder, workers},
     files::Roots,
     implementation::Reference,
     load::Suite,
@@ -25,9 +25,11 @@ use baton_cluster::{
 };
 use baton_core::{
     case::model::{ControllerSetup, MoveFault},
-    event::CaseOutcome,
+    event::{CaseOutcome, Shard},
     names::Feature,
 };
+
+use serde_json::Value;
 
 use crate::common;
 
@@ -75,9 +77,11 @@ fn wanted(faults: &[MoveFault], plans: Option<usize>) -> Wanted {
         plans,
         budget: None,
         depth: 1,
+        random: 0,
         faults: faults.to_vec(),
-        shard: (1, 1),
+        shard: Shard { number: 1, of: 1 },
         jobs: NonZeroUsize::MIN,
+        shrink: 20,
     }
 }
 
@@ -126,6 +130,16 @@ fn a_defect_that_shows_only_after_a_crash_is_found_and_replays_as_a_case() {
     assert!(!cases.is_empty(), "{files:?}");
     let texts: Vec<String> = cases.iter().map(|it| fs::read_to_string(it).unwrap()).collect();
     assert!(texts.iter().any(|it| it.contains("stateReachesCopy")), "{texts:?}");
+    let shrunk: Vec<Value> = journal(&out)
+        .iter()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["shrunk"].clone())
+        .filter(|it| !it.is_null())
+        .collect();
+    for it in shrunk.iter().flat_map(|it| it.as_array().unwrap()) {
+        assert!(it["steps"].as_u64() < it["ofSteps"].as_u64(), "{it}");
+        assert!(it["runs"].as_u64() <= Some(20 + 1), "{it}");
+    }
+    assert_eq!(shrunk.len(), cases.len());
     for case in cases {
         assert!(case.with_extension("jsonl").exists(), "{}", case.display());
         let broken = replayed(Arc::new(Forgetful::default()), case);
@@ -242,6 +256,73 @@ fn shards_are_merged_into_one_journal_and_one_page() {
     let error = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(2), "{error}");
     assert!(error.contains("there is no journal in nowhere"), "{error}");
+}
+
+#[test]
+fn workers_come_to_the_same_as_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = |name: &str| folder.path().join(name);
+    let some = ["explore", CASE, "--moves", "rival"];
+    let with = |more: &[&'static str]| [some.as_slice(), more].concat();
+    assert_eq!(baton(&with(&["--out"]), &part("whole")).status.code(), Some(0));
+    let output = baton(&with(&["--workers", "2", "--out"]), &part("workers"));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        text.lines().filter(|it| it.starts_with("baseline")).count(),
+        1,
+        "{text}"
+    );
+    let sorted = |name: &str| journal(&part(name)).into_iter().collect::<BTreeSet<_>>();
+    assert_eq!(sorted("workers"), sorted("whole"));
+
+    let again = baton(&with(&["--workers", "2", "--resume"]), &part("workers"));
+    assert_eq!(again.status.code(), Some(0), "{again:?}");
+    assert_eq!(sorted("workers"), sorted("whole"));
+    let other = baton(&with(&["--workers", "3", "--resume"]), &part("workers"));
+    let error = String::from_utf8(other.stderr).unwrap();
+    assert_eq!(other.status.code(), Some(2), "{error}");
+    assert!(error.contains("was explored by 2 workers, not 3"), "{error}");
+    let new = baton(&with(&["--workers", "2", "--out"]), &part("workers"));
+    assert_eq!(new.status.code(), Some(2), "{new:?}");
+}
+
+#[test]
+fn each_plan_of_a_part_belongs_to_one_worker() {
+    let part = Shard { number: 2, of: 3 };
+    let workers = workers::workers(4, part, Some(10), Path::new("out"));
+    let is_of = |shard: Shard, plan: usize| plan % shard.of == shard.number - 1;
+    for plan in 0..60 {
+        let number = workers.iter().filter(|it| is_of(it.shard, plan)).count();
+        assert_eq!(number, usize::from(is_of(part, plan)), "plan {plan}");
+    }
+    // The first ten plans of the part, no matter how many workers there are.
+    let of_part: Vec<usize> = (0..).filter(|plan| is_of(part, *plan)).take(10).collect();
+    for worker in &workers {
+        let own = of_part.iter().filter(|plan| is_of(worker.shard, **plan)).count();
+        assert_eq!(worker.plans, Some(own), "{worker:?}");
+    }
+}
+
+#[test]
+fn moments_are_listed_and_explained() {
+    let told = |arguments: &[&str]| {
+        let output = common::program()
+            .args(["explore", CASE])
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let listed = told(&["--list"]);
+    let deletion = "delete 1 of Deployment on origin";
+    let line = listed.lines().find(|it| it.ends_with(deletion));
+    let number = line.and_then(|it| it.split_whitespace().next()).unwrap();
+    let explained = told(&["--explain", number]);
+    assert_eq!(explained, told(&["--explain", deletion]));
+    assert!(explained.contains(r#""do":"cutOff""#), "{explained}");
+    assert!(told(&["--explain", "1"]).contains("cutOff            not here: only members"));
 }
 
 #[test]

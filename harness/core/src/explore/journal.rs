@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use thiserror::Error;
 
+use super::shrink::Shrunk;
 use crate::{case::model::MoveFault, digest::Digest};
 
 /// Version of the format.
@@ -98,6 +99,9 @@ pub struct Line {
     /// Findings as text, or the reason for a missing result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<String>,
+    /// The result of shrinking the plan, for each finding that is written as a case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shrunk: Vec<Shrunk>,
 }
 
 /// A line after the first.

@@ -2,8 +2,8 @@
 //!
 //! A workload fails over in a few dozen writes of the implementation. An exploration records them in a run without faults
 //! ([`TargetWrite`], [`points`]), then runs the case again with a fault at one of them ([`space`]), and again with faults at
-//! two. The invariants judge each run ([`oracle`]). What they find is written as a case ([`variant`]) that `baton run`
-//! replays, and each plan gets a line of the [`journal`], so that an exploration can go on where it was stopped.
+//! two. The invariants judge each run ([`oracle`]). What they find is made smaller ([`shrink`]) and written as a case
+//! ([`variant`]) that `baton run` replays, and each plan gets a line of the [`journal`], so that an exploration can go on where it was stopped.
 //!
 //! All of this is pure; the command `explore` runs the plans.
 
@@ -11,6 +11,7 @@ pub mod coverage;
 pub mod journal;
 pub mod oracle;
 pub mod points;
+pub mod shrink;
 pub mod space;
 pub mod variant;
 

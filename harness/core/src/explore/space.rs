@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
     time::Duration,
 };
 
@@ -22,23 +23,27 @@ pub struct Plan {
 /// Time for which a crashed target stays down in the second variant: less than any timeout of a step.
 const DOWN: Duration = Duration::from_secs(30);
 
+/// The reason why a fault cannot be injected at a point.
+pub fn obstacle(fault: MoveFault, point: &Point) -> Option<&'static str> {
+    match fault {
+        MoveFault::Rival if point.at.verb == "create" => Some("an object that is created has no rival"),
+        MoveFault::CutOff if point.at.on == Place::Control => Some("only members can be cut off"),
+        MoveFault::Rival
+        | MoveFault::CutOff
+        | MoveFault::CrashBefore
+        | MoveFault::CrashAfter
+        | MoveFault::LoseRequest
+        | MoveFault::LoseAnswer
+        | MoveFault::BreakConnections
+        | MoveFault::HoldWatches => None,
+    }
+}
+
 /// Faults that can be injected at a point, with their durations.
 fn faults_at(point: &Point) -> Vec<(MoveFault, Duration)> {
     let mut faults = Vec::new();
-    for fault in MoveFault::ALL {
-        let fits = match fault {
-            MoveFault::Rival => point.at.verb != "create",
-            MoveFault::CutOff => point.at.on != Place::Control,
-            MoveFault::CrashBefore
-            | MoveFault::CrashAfter
-            | MoveFault::LoseRequest
-            | MoveFault::LoseAnswer
-            | MoveFault::BreakConnections
-            | MoveFault::HoldWatches => true,
-        };
-        if fits {
-            faults.push((fault, fault.default_duration()));
-        }
+    for fault in MoveFault::ALL.into_iter().filter(|it| obstacle(*it, point).is_none()) {
+        faults.push((fault, fault.default_duration()));
         if fault == MoveFault::CrashAfter {
             faults.push((fault, DOWN));
         }
@@ -50,10 +55,14 @@ fn faults_at(point: &Point) -> Vec<(MoveFault, Duration)> {
 const MOST_PAIRS: usize = 1_000_000;
 
 /// The plans for the points of several cases, each with the number of its case: single moves at classes of writes that no plan
-/// before has tried, then all other single moves; if `depth` is 2, pairs in an order that the seed decides.
+/// before has tried, then all other single moves; if `depth` is 2, pairs in an order that the seed decides. None if `depth`
+/// is 0.
 pub fn plans(cases: &[&[Point]], wanted: &[MoveFault], depth: usize, seed: u64) -> Vec<(usize, Plan)> {
     let mut tried = BTreeSet::new();
     let (mut first, mut others) = (Vec::new(), Vec::new());
+    if depth == 0 {
+        return first;
+    }
     for (case, points) in cases.iter().enumerate() {
         for plan in singles(points, wanted) {
             let is_new = tried.insert(plan.covers.clone());
@@ -139,20 +148,68 @@ fn at<'a>(point: &'a Point, wanted: &'a [MoveFault]) -> impl Iterator<Item = Pla
     })
 }
 
-/// Position of a pair in the order of a seed.
+/// A number that depends on a seed and two numbers.
 fn key(seed: u64, first: usize, second: usize) -> u64 {
     let digest = Sha256::digest(format!("{seed} {first} {second}"));
     digest.iter().take(8).fold(0, |key, byte| key << 8 | u64::from(*byte))
 }
 
-/// Plans with fewer moves than one that found something.
-pub fn smaller(moves: &[(usize, Move)]) -> Vec<Vec<(usize, Move)>> {
-    if moves.len() < 2 {
-        return Vec::new();
+/// Number of moves of a random plan.
+const RANDOM_MOVES: RangeInclusive<usize> = 2..=6;
+
+/// Random plans with two to six moves, at most `number`, each with the number of its case. The seed decides them. Each plan
+/// draws the faults that it may have before it draws moves, so that some plans have one kind of fault only.
+pub fn random(cases: &[&[Point]], wanted: &[MoveFault], number: usize, seed: u64) -> Vec<(usize, Plan)> {
+    let with_points: Vec<usize> = (0..cases.len()).filter(|case| cases[*case].len() > 1).collect();
+    let mut plans = Vec::new();
+    if with_points.is_empty() {
+        return plans;
     }
-    let without = |left_out: usize| {
-        let kept = moves.iter().enumerate().filter(|(index, _)| *index != left_out);
-        kept.map(|(_, it)| it.clone()).collect()
-    };
-    (0..moves.len()).map(without).collect()
+    let mut known = BTreeSet::new();
+    for plan in 0..number {
+        let mut draws = Draws { seed, plan, drawn: 0 };
+        let case = with_points[draws.below(with_points.len())];
+        let points = cases[case];
+        let some: Vec<MoveFault> = wanted.iter().copied().filter(|_| draws.below(2) == 0).collect();
+        let faults = if some.is_empty() { wanted } else { &some };
+        let most = RANDOM_MOVES.end().min(&points.len()) - RANDOM_MOVES.start() + 1;
+        let moves = RANDOM_MOVES.start() + draws.below(most);
+        let mut at_points = BTreeSet::new();
+        while at_points.len() < moves {
+            at_points.insert(draws.below(points.len()));
+        }
+        let mut drawn: Vec<PlannedMove> = Vec::new();
+        let mut identity = Vec::new();
+        for index in at_points {
+            let mut possible: Vec<PlannedMove> = at(&points[index], faults).collect();
+            if possible.is_empty() {
+                continue;
+            }
+            let one = possible.swap_remove(draws.below(possible.len()));
+            identity.push((index, one.0.1.fault, one.0.1.lasts));
+            drawn.push(one);
+        }
+        if drawn.len() >= *RANDOM_MOVES.start() && known.insert((case, identity)) {
+            let (moves, covers) = drawn.into_iter().unzip();
+            plans.push((case, Plan { moves, covers }));
+        }
+    }
+    plans
+}
+
+/// Random numbers of a plan.
+struct Draws {
+    seed: u64,
+    plan: usize,
+    drawn: usize,
+}
+
+impl Draws {
+    /// A number below `limit`, which is not zero.
+    fn below(&mut self, limit: usize) -> usize {
+        self.drawn += 1;
+        let number = key(self.seed, self.plan, self.drawn);
+        // The remainder is smaller than `limit`, which fits.
+        usize::try_from(number % limit as u64).unwrap_or_default()
+    }
 }

@@ -1,6 +1,6 @@
 //! Variants of a case: without the assertions that depend on time, and with moves.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, ops::Range, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -26,6 +26,8 @@ pub struct Base {
     root: Value,
     /// Number of the first planned step of each step of the file.
     first_planned: Vec<usize>,
+    /// Set if the last step is the time in which everything settles.
+    settles: bool,
 }
 
 /// A finding as the title of a case.
@@ -90,7 +92,34 @@ impl Base {
             name: case.id.to_string(),
             root,
             first_planned,
+            settles,
         }
+    }
+
+    /// A step of the file as one line of JSON; empty if there is none with this number.
+    pub fn step_text(&self, step: usize) -> String {
+        let found = self.root.pointer(&format!("/spec/steps/{step}"));
+        found.map(Value::to_string).unwrap_or_default()
+    }
+
+    /// Number of steps that a smaller case may lack: all but the time in which everything settles.
+    pub fn removable_steps(&self) -> usize {
+        self.first_planned.len() - usize::from(self.settles)
+    }
+
+    /// The case without the steps of a range. It may be invalid: a later step may need one of them.
+    #[must_use]
+    pub fn without_steps(&self, left_out: Range<usize>) -> Self {
+        let mut smaller = self.clone();
+        if let Some(steps) = smaller.root.pointer_mut("/spec/steps").and_then(Value::as_array_mut) {
+            let mut number = 0..;
+            steps.retain(|_| number.next().is_none_or(|number| !left_out.contains(&number)));
+        }
+        let mut number = 0..;
+        smaller
+            .first_planned
+            .retain(|_| number.next().is_none_or(|number| !left_out.contains(&number)));
+        smaller
     }
 
     /// Number of the step in the file that a planned step belongs to, from 0.
@@ -188,7 +217,7 @@ fn mentions(node: &Value, text: &str) -> bool {
 }
 
 /// A move as a case file has it.
-fn as_yaml(it: &Move) -> Value {
+pub fn as_yaml(it: &Move) -> Value {
     let mut at = json!({"write": it.at.kind, "does": it.at.verb});
     if it.at.on != Place::Control {
         at["on"] = json!(it.at.on.to_string());
