@@ -324,6 +324,9 @@ pub async fn condition(
     .await
 }
 
+/// Prefix of the keys of taints that the control plane sets itself.
+const OF_THE_CONTROL_PLANE: &str = "cluster.karmada.io/";
+
 /// Adds a taint to a cluster on the control plane. Other taints stay; a taint of the same key and effect gets the new
 /// value.
 pub async fn taint(control: &Client, name: &str, taint: &Taint) -> Result<(), ActionError> {
@@ -354,13 +357,35 @@ pub async fn untaint(control: &Client, name: &str, key: &str, effect: &str) -> R
     .await
 }
 
+/// Removes the taints of a cluster with the effect `NoExecute` that users set, and returns them.
+pub async fn take_taints(control: &Client, name: &str) -> Result<Vec<Taint>, ActionError> {
+    let mut taken = Vec::new();
+    edit_list(control, &cluster(name), &["spec", "taints"], |taints| {
+        taken.clear();
+        taints.retain(|it| {
+            let text = |member: &str| it[member].as_str().unwrap_or_default();
+            if text("effect") != "NoExecute" || text("key").starts_with(OF_THE_CONTROL_PLANE) {
+                return true;
+            }
+            taken.push(Taint {
+                key: text("key").to_owned(),
+                value: it["value"].as_str().map(str::to_owned),
+                effect: text("effect").to_owned(),
+            });
+            false
+        });
+    })
+    .await?;
+    Ok(taken)
+}
+
 /// Edits a list in an object at the revision that was read, and retries after a conflict. Writes nothing if nothing
 /// changes.
 async fn edit_list(
     client: &Client,
     of: &ObjectRef,
     place: &[&str; 2],
-    edit: impl Fn(&mut Vec<Value>),
+    mut edit: impl FnMut(&mut Vec<Value>),
 ) -> Result<(), ActionError> {
     let [parent, list] = *place;
     let what = format!("changing {parent}.{list} of {} {}", of.kind, of.name);

@@ -122,8 +122,8 @@ struct Rules {
     /// Failures, each with the number of matching requests so far.
     failures: Vec<(Failure, u64)>,
     gate: Option<Gate>,
-    /// The moment until which watches send nothing.
-    held_until: Option<Instant>,
+    /// The moment until which watches of a kind send nothing; of all kinds, if there is none.
+    held_until: BTreeMap<Option<String>, Instant>,
     counts: BTreeMap<RequestKey, u64>,
     idle: BTreeMap<(String, String), u64>,
     refusals: BTreeMap<(String, u16), u64>,
@@ -284,16 +284,24 @@ impl FaultInjector {
         self.0.state.change(|state| state.breaks_outside += 1);
     }
 
-    /// Holds back the lines of watches from outside for this time. They are sent afterwards, in order.
-    pub fn hold_watches(&self, time: Duration) {
-        self.rules().held_until = Some(Instant::now() + time);
+    /// Holds back the lines of watches from outside for this time: those of a kind, or all. They are sent afterwards, in
+    /// order.
+    pub fn hold_watches(&self, kind: Option<String>, time: Duration) {
+        self.rules().held_until.insert(kind, Instant::now() + time);
     }
 
-    /// Waits while watches send nothing.
-    pub(crate) async fn released(&self, side: Side) {
+    /// Waits while watches of a kind send nothing.
+    pub(crate) async fn released(&self, side: Side, kind: Option<&str>) {
+        if side == Side::Inside {
+            return;
+        }
         loop {
-            let held_until = self.rules().held_until;
-            match held_until.filter(|until| side == Side::Outside && *until > Instant::now()) {
+            let held_until = {
+                let held = &self.rules().held_until;
+                let of_kind = held.iter().filter(|(it, _)| it.is_none() || it.as_deref() == kind);
+                of_kind.map(|(_, until)| *until).max()
+            };
+            match held_until.filter(|until| *until > Instant::now()) {
                 Some(until) => tokio::time::sleep_until(until).await,
                 None => return,
             }
@@ -305,11 +313,12 @@ impl FaultInjector {
         self.rules().failures.clear();
     }
 
-    /// Drops the history now: watches and lists at older revisions get 410, as after etcd's compaction.
-    pub fn compact(&self) {
-        if let Some(store) = &self.0.store {
-            store.compact();
-        }
+    /// Drops the history now: watches and lists at older revisions get 410, as after etcd's compaction. Returns false for a
+    /// proxy, which has no history.
+    pub fn compact(&self) -> bool {
+        let Some(store) = &self.0.store else { return false };
+        store.compact();
+        true
     }
 
     /// Returns the number of requests for resources.

@@ -145,6 +145,7 @@ impl Handler for Passing {
         };
         let named = self.named(&parts);
         let is_resource = named.is_some();
+        let kind = named.as_ref().map(|it| it.kind.clone());
         let passed = match named {
             Some(named) => self.faults.pass(&named.seen(&caller)).await,
             None => self.faults.pass_path(parts.uri.path(), caller.side).map(|()| None),
@@ -176,7 +177,7 @@ impl Handler for Passing {
         }
         parts.version = http::Version::default();
         remove_not_passed_on(&mut parts.headers);
-        let body = ResponseBody::lines(held_back(self.faults.clone(), caller.side, breaks, body));
+        let body = ResponseBody::lines(held_back(self.faults.clone(), caller.side, kind, breaks, body));
         Ok(Response::from_parts(parts, body))
     }
 }

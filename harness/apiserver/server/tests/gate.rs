@@ -150,7 +150,7 @@ async fn lines_of_held_watches_come_later_and_in_order() {
     let mut inside = watch(&test.inside, &revision).await;
     let held = Duration::from_secs(30);
     let begin = Instant::now();
-    test.server.faults().hold_watches(held);
+    test.server.faults().hold_watches(None, held);
     for value in ["1", "2"] {
         let merge = Patch::Merge(json!({"data": {"key": value}}));
         test.inside

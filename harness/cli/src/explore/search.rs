@@ -8,6 +8,7 @@ use std::{
 
 use baton_cluster::error_chain::error_chain;
 use baton_core::{
+    case::model::MoveFault,
     event::Shard,
     explore::{
         journal::{Line, Outcome},
@@ -105,12 +106,12 @@ impl Search<'_> {
         explored: &mut Explored,
     ) -> Result<(), FolderError> {
         let points: Vec<_> = cases.iter().map(|it| it.points.as_slice()).collect();
-        let Wanted {
-            depth, faults, random, ..
-        } = self.wanted;
+        let Wanted { depth, random, .. } = self.wanted;
+        let can_inject = |it: &MoveFault| self.runs.is_virtual() || !it.needs_embedded();
+        let faults: Vec<MoveFault> = self.wanted.faults.iter().copied().filter(can_inject).collect();
         let seed = self.runs.settings.seed;
-        let mut plans = space::plans(&points, faults, *depth, seed);
-        let drawn = space::random(&points, faults, *random, seed);
+        let mut plans = space::plans(&points, &faults, *depth, seed);
+        let drawn = space::random(&points, &faults, *random, seed);
         outln!("search     {}; seed {seed}", kinds(&plans, drawn.len()));
         plans.extend(drawn);
         explored

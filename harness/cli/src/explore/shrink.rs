@@ -120,7 +120,7 @@ impl Search<'_> {
         if showing.len() >= needed { showing.pop() } else { None }
     }
 
-    /// Returns true if nothing is wrong with a smaller case by itself: all steps are carried out, and no invariant is broken.
+    /// Returns true if a smaller case conforms without moves: all steps are carried out, and no invariant is broken.
     fn conforms_without_moves(&self, of: &Explorable<'_>, base: &Base) -> bool {
         let run = self.runs.run(of.case, base, &[], "without-faults");
         run.is_ok_and(|run| {

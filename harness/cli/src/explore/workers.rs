@@ -30,7 +30,7 @@ use crate::{
 /// Number of times that a worker is started again.
 const STARTED_AGAIN: usize = 3;
 
-/// Exit codes of a worker that ended by itself: everything conforms, something deviates, invalid input, something is broken,
+/// Exit codes of a worker that did not die: everything conforms, something deviates, invalid input, something is broken,
 /// interrupted.
 const ENDS: [i32; 5] = [0, 1, 2, 3, 130];
 
@@ -119,7 +119,7 @@ pub fn check(folder: &Path, workers: &[Worker]) -> Result<(), WorkersError> {
 /// End of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It ended by itself, with an exit code.
+    /// It ended with an exit code.
     Code(i32),
     /// It died each time that it was started.
     Died,

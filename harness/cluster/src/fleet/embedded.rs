@@ -414,8 +414,7 @@ impl Fleet for Embedded {
     async fn inject(&self, cluster: &ClusterName, fault: Fault) -> Result<(), FleetError> {
         let server = self.servers.get(cluster);
         let server = server.ok_or_else(|| FleetError::NoSuchCluster(cluster.clone()))?;
-        super::inject(server.faults(), fault);
-        Ok(())
+        super::inject(server.faults(), "embedded", fault)
     }
 
     fn gate(&self) -> Option<Gatekeeper> {

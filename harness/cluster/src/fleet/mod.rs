@@ -159,8 +159,10 @@ pub enum Fault {
     Fail(Failure),
     /// Breaks all connections from outside; new ones are accepted at once.
     BreakConnections,
-    /// Watches from outside send nothing for this long; their lines arrive afterwards, in order.
-    HoldWatches(Duration),
+    /// Watches from outside, of a kind or all, send nothing for this long; their lines arrive afterwards, in order.
+    HoldWatches(Option<String>, Duration),
+    /// All connections from outside break, and watches cannot continue: new ones at a known revision get 410.
+    ExpireWatches,
 }
 
 impl fmt::Display for Fault {
@@ -173,7 +175,11 @@ impl fmt::Display for Fault {
             Self::Delay(time) => write!(f, "answer {} s later", time.as_secs_f64()),
             Self::Fail(failure) => write!(f, "answer with {}", failure.code),
             Self::BreakConnections => f.write_str("break connections"),
-            Self::HoldWatches(time) => write!(f, "hold back watches for {} s", time.as_secs_f64()),
+            Self::HoldWatches(kind, time) => {
+                let kind = kind.as_deref().map(|it| format!(" of {it}")).unwrap_or_default();
+                write!(f, "hold back watches{kind} for {} s", time.as_secs_f64())
+            }
+            Self::ExpireWatches => f.write_str("let watches expire"),
         }
     }
 }
@@ -374,7 +380,10 @@ pub trait Fleet: Send + Sync {
 }
 
 /// Injects a fault into a server, or into the fault proxy before it.
-fn inject(faults: &FaultInjector, fault: Fault) {
+///
+/// # Errors
+/// If a proxy cannot inject this fault.
+fn inject(faults: &FaultInjector, backend: &'static str, fault: Fault) -> Result<(), FleetError> {
     match fault {
         Fault::Stop => faults.stop(),
         Fault::Start => faults.start(),
@@ -383,8 +392,16 @@ fn inject(faults: &FaultInjector, fault: Fault) {
         Fault::Delay(time) => faults.delay(time),
         Fault::Fail(failure) => faults.fail(failure),
         Fault::BreakConnections => faults.break_connections(),
-        Fault::HoldWatches(time) => faults.hold_watches(time),
+        Fault::HoldWatches(kind, time) => faults.hold_watches(kind, time),
+        Fault::ExpireWatches => {
+            if !faults.compact() {
+                let fault = fault.to_string();
+                return Err(FleetError::Unsupported { backend, fault });
+            }
+            faults.break_connections();
+        }
     }
+    Ok(())
 }
 
 /// Counted requests for resources.

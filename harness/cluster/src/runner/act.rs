@@ -161,7 +161,12 @@ impl Run<'_> {
             Action::Hold { .. } => actions::hold(&client, object).await?,
             Action::Release { .. } => actions::release(&client, object).await?,
             Action::Taint { taint, .. } => actions::taint(&client, &object.name, taint).await?,
-            Action::Untaint { key, effect, .. } => actions::untaint(&client, &object.name, key, effect).await?,
+            Action::Untaint { key, effect, .. } => {
+                if let Some(director) = &mut self.director {
+                    director.untainted(&object.name, key, effect);
+                }
+                actions::untaint(&client, &object.name, key, effect).await?;
+            }
             _ => {}
         }
         self.until_observed(cluster, object).await

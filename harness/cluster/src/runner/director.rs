@@ -10,7 +10,7 @@ use std::{
 };
 
 use baton_core::{
-    case::model::{Move, MoveFault, ObjectRef},
+    case::model::{Move, MoveFault, ObjectRef, Taint},
     explore::TargetWrite,
     names::ClusterName,
     timeline::Mark,
@@ -88,6 +88,8 @@ impl Armed {
 pub(super) struct Due {
     it: Move,
     cluster: ClusterName,
+    /// Taints that clusters lack until the move ends.
+    taken: Vec<(ClusterName, Vec<Taint>)>,
     done: oneshot::Sender<()>,
 }
 
@@ -110,6 +112,8 @@ pub(super) enum End {
     Restart,
     /// The cluster can be reached again.
     Heal(ClusterName),
+    /// The cluster gets its taints back.
+    Taint(ClusterName, Vec<Taint>),
 }
 
 /// The part of the director that runs concurrently with the case.
@@ -164,6 +168,17 @@ impl Director {
     /// Notes that a step begins.
     pub(super) fn step_begins(&self, step: usize) {
         self.step.store(step, Ordering::SeqCst);
+    }
+
+    /// Notes that the case removes a taint: a move that has removed it does not put it back.
+    pub(super) fn untainted(&mut self, cluster: &str, key: &str, effect: &str) {
+        for (_, end) in &mut self.ends {
+            if let End::Taint(name, taints) = end
+                && name.as_str() == cluster
+            {
+                taints.retain(|it| it.key != key || it.effect != effect);
+            }
+        }
     }
 
     /// From now on, waits for the write of a move on one of these clusters.
@@ -233,25 +248,55 @@ impl Directing {
                 asking.let_in_and_lose_answer().wait().await;
                 self.have_done(write, it).await;
             }
-            MoveFault::BreakConnections => {
+            MoveFault::BreakConnections | MoveFault::ExpireWatches => {
                 asking.let_in().wait().await;
                 self.note(step, it, write);
                 self.have_done(write, it).await;
             }
-            MoveFault::HoldWatches | MoveFault::CutOff => {
+            MoveFault::HoldWatches | MoveFault::HoldKind | MoveFault::CutOff => {
                 self.note(step, it, write);
                 self.have_done(write, it).await;
                 asking.let_in();
             }
+            MoveFault::FlapTaints => {
+                asking.let_in().wait().await;
+                let taken = self.take_taints().await;
+                if !taken.is_empty() {
+                    self.note(step, it, write);
+                    self.have_done_with(write, it, taken).await;
+                }
+            }
         }
+    }
+
+    /// Removes the taints of users from all members; returns those that had some.
+    async fn take_taints(&self) -> Vec<(ClusterName, Vec<Taint>)> {
+        let mut taken = Vec::new();
+        let Some(control) = self.clusters.get(ClusterName::control().as_str()) else {
+            return taken;
+        };
+        let client = control.inside(actions::BATON);
+        for member in self.clusters.values().map(Cluster::name).filter(|it| !it.is_control()) {
+            match actions::take_taints(&client, member.as_str()).await {
+                Ok(taints) if taints.is_empty() => {}
+                Ok(taints) => taken.push((member.clone(), taints)),
+                Err(error) => tracing::debug!(error = error_chain(&error), "the taints of {member} stay"),
+            }
+        }
+        taken
     }
 
     /// Has the run do its part, and waits for that.
     async fn have_done(&self, write: &GatedWrite, it: &Move) {
+        self.have_done_with(write, it, Vec::new()).await;
+    }
+
+    async fn have_done_with(&self, write: &GatedWrite, it: &Move, taken: Vec<(ClusterName, Vec<Taint>)>) {
         let (done, is_done) = oneshot::channel();
         let due = Due {
             it: it.clone(),
             cluster: ClusterName::new(&*write.server),
+            taken,
             done,
         };
         // Without a run the director ends too.
@@ -345,7 +390,12 @@ impl Run<'_> {
     }
 
     async fn disturb(&mut self, due: Due) -> Result<(), StepError> {
-        let Due { it, cluster, done } = due;
+        let Due {
+            it,
+            cluster,
+            taken,
+            done,
+        } = due;
         match it.fault {
             MoveFault::CrashBefore | MoveFault::CrashAfter => {
                 if let Some(running) = self.running.take() {
@@ -361,7 +411,21 @@ impl Run<'_> {
                 self.fleet.inject(&cluster, fleet::Fault::BreakConnections).await?;
             }
             MoveFault::HoldWatches => {
-                self.fleet.inject(&cluster, fleet::Fault::HoldWatches(it.lasts)).await?;
+                self.fleet
+                    .inject(&cluster, fleet::Fault::HoldWatches(None, it.lasts))
+                    .await?;
+            }
+            MoveFault::HoldKind => {
+                let fault = fleet::Fault::HoldWatches(Some(it.at.kind), it.lasts);
+                self.fleet.inject(&cluster, fault).await?;
+            }
+            MoveFault::ExpireWatches => {
+                self.fleet.inject(&cluster, fleet::Fault::ExpireWatches).await?;
+            }
+            MoveFault::FlapTaints => {
+                for (cluster, taints) in taken {
+                    self.end_later(it.lasts, End::Taint(cluster, taints));
+                }
             }
             MoveFault::CutOff => {
                 self.fleet.inject(&cluster, fleet::Fault::CutOff).await?;
@@ -383,6 +447,13 @@ impl Run<'_> {
             // A step of the case may have started it.
             End::Restart if self.running.is_some() => Ok(()),
             End::Restart => Ok(self.start_target().await?),
+            End::Taint(cluster, taints) => {
+                let control = self.fleet.control().inside(actions::BATON);
+                for taint in &taints {
+                    actions::taint(&control, cluster.as_str(), taint).await?;
+                }
+                Ok(())
+            }
             End::Heal(cluster) => Ok(self.fleet.inject(&cluster, fleet::Fault::Heal).await?),
         }
     }

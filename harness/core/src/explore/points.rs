@@ -18,6 +18,8 @@ pub struct Point {
     pub step: usize,
     /// The write as a move names it.
     pub at: WritePoint,
+    /// Set if a step before, or this one, taints a cluster with the effect `NoExecute`.
+    pub is_tainted: bool,
     /// Writes of one class count as the same for an exploration that has no time for all.
     pub class: String,
 }
@@ -53,8 +55,10 @@ pub fn points(base: &Base, writes: &[TargetWrite], timeline: &Timeline) -> Vec<P
         } else {
             format!(": {listed}")
         };
+        let step = base.step_of(write.step);
         points.push(Point {
-            step: base.step_of(write.step),
+            step,
+            is_tainted: base.taints_until(step),
             class: format!("{} {}{subresource} on {on}{listed}", write.verb, write.kind),
             at: WritePoint {
                 on,

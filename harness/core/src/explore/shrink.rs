@@ -89,8 +89,11 @@ fn weaker(it: &Move) -> Option<Move> {
         MoveFault::CrashBefore | MoveFault::CrashAfter if !it.lasts.is_zero() => (it.fault, Duration::ZERO),
         MoveFault::CrashBefore => (MoveFault::LoseRequest, Duration::ZERO),
         MoveFault::CrashAfter => (MoveFault::LoseAnswer, Duration::ZERO),
-        MoveFault::HoldWatches | MoveFault::CutOff if it.lasts > SHORT => (it.fault, SHORT),
+        MoveFault::HoldWatches | MoveFault::HoldKind | MoveFault::CutOff if it.lasts > SHORT => (it.fault, SHORT),
         MoveFault::HoldWatches
+        | MoveFault::HoldKind
+        | MoveFault::ExpireWatches
+        | MoveFault::FlapTaints
         | MoveFault::CutOff
         | MoveFault::LoseRequest
         | MoveFault::LoseAnswer

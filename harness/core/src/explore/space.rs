@@ -28,6 +28,7 @@ pub fn obstacle(fault: MoveFault, point: &Point) -> Option<&'static str> {
     match fault {
         MoveFault::Rival if point.at.verb == "create" => Some("an object that is created has no rival"),
         MoveFault::CutOff if point.at.on == Place::Control => Some("only members can be cut off"),
+        MoveFault::FlapTaints if !point.is_tainted => Some("no cluster has a taint of a user yet"),
         MoveFault::Rival
         | MoveFault::CutOff
         | MoveFault::CrashBefore
@@ -35,7 +36,10 @@ pub fn obstacle(fault: MoveFault, point: &Point) -> Option<&'static str> {
         | MoveFault::LoseRequest
         | MoveFault::LoseAnswer
         | MoveFault::BreakConnections
-        | MoveFault::HoldWatches => None,
+        | MoveFault::HoldWatches
+        | MoveFault::HoldKind
+        | MoveFault::ExpireWatches
+        | MoveFault::FlapTaints => None,
     }
 }
 

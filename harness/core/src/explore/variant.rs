@@ -96,6 +96,13 @@ impl Base {
         }
     }
 
+    /// Returns true if a step up to this one taints a cluster with the effect `NoExecute`.
+    pub fn taints_until(&self, step: usize) -> bool {
+        let steps = self.root.pointer("/spec/steps").and_then(Value::as_array);
+        let mut until = steps.into_iter().flatten().take(step + 1);
+        until.any(|node| node.pointer("/taint/effect").is_some_and(|it| it == "NoExecute"))
+    }
+
     /// A step of the file as one line of JSON; empty if there is none with this number.
     pub fn step_text(&self, step: usize) -> String {
         let found = self.root.pointer(&format!("/spec/steps/{step}"));

@@ -12,6 +12,7 @@ use crate::{a_move, at, base, read};
 fn point(class: &str, verb: &str, nth: u64) -> Point {
     Point {
         step: 0,
+        is_tainted: false,
         at: at("ResourceBinding", verb, nth),
         class: class.to_owned(),
     }
@@ -39,8 +40,10 @@ fn faults_are_tried_where_they_can_happen() {
     let tried = faults(&on_control);
     assert!(!tried.contains(&MoveFault::Rival), "a creation has no rival");
     assert!(!tried.contains(&MoveFault::CutOff), "the control plane is not cut off");
+    assert!(!tried.contains(&MoveFault::FlapTaints), "there are no taints yet");
     let mut on_member = point("patch", "patch", 1);
     on_member.at.on = Place::Members;
+    on_member.is_tainted = true;
     assert_eq!(faults(&[on_member]), MoveFault::ALL.into_iter().collect());
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Named {
     pub(crate) verb: Verb,
     group: String,
     version: String,
-    kind: String,
+    pub(crate) kind: String,
     namespace: Option<String>,
     name: Option<String>,
     subresource: Option<String>,
@@ -101,27 +101,31 @@ impl Named {
 pub(crate) fn held_back(
     faults: FaultInjector,
     side: Side,
+    kind: Option<String>,
     breaks: u64,
     body: impl Stream<Item = io::Result<Bytes>> + Send + Unpin,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send {
-    futures::stream::unfold((faults, body, false), move |(faults, mut body, over)| async move {
-        if over {
-            return None;
-        }
-        let broken = || Some(Err(io::ErrorKind::ConnectionReset.into()));
-        let piece = tokio::select! {
-            biased;
-            () = faults.broken(side, breaks) => broken(),
-            piece = body.next() => piece,
-        };
-        faults.released(side).await;
-        let reached = faults.reachable(side).await;
-        let piece = if reached.is_err() || faults.breaks(side) != breaks {
-            broken()?
-        } else {
-            piece?
-        };
-        let over = piece.is_err();
-        Some((piece, (faults, body, over)))
-    })
+    futures::stream::unfold(
+        (faults, body, kind, false),
+        move |(faults, mut body, kind, over)| async move {
+            if over {
+                return None;
+            }
+            let broken = || Some(Err(io::ErrorKind::ConnectionReset.into()));
+            let piece = tokio::select! {
+                biased;
+                () = faults.broken(side, breaks) => broken(),
+                piece = body.next() => piece,
+            };
+            faults.released(side, kind.as_deref()).await;
+            let reached = faults.reachable(side).await;
+            let piece = if reached.is_err() || faults.breaks(side) != breaks {
+                broken()?
+            } else {
+                piece?
+            };
+            let over = piece.is_err();
+            Some((piece, (faults, body, kind, over)))
+        },
+    )
 }

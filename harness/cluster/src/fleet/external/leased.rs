@@ -158,8 +158,7 @@ impl Fleet for LeasedFleet {
             backend: self.backend,
             fault: fault.to_string(),
         })?;
-        crate::fleet::inject(faults, fault);
-        Ok(())
+        crate::fleet::inject(faults, self.backend, fault)
     }
 
     fn gate(&self) -> Option<Gatekeeper> {

@@ -50,13 +50,19 @@ pub enum MoveFault {
     BreakConnections,
     /// Watches of the server send nothing for some time, from the write on. Their lines arrive afterwards, in order.
     HoldWatches,
+    /// Watches of the kind of the write send nothing for some time, from the write on. The target learns of other kinds first.
+    HoldKind,
+    /// All connections to the server break once the write is carried out, and watches get 410: the target lists again.
+    ExpireWatches,
     /// The server of the write is cut off for some time, from the write on; for writes on members.
     CutOff,
+    /// The taints that a user set, with the effect `NoExecute`, are gone from all clusters for some time, from the write on.
+    FlapTaints,
 }
 
 impl MoveFault {
     /// All faults, in the order in which an exploration tries them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::CrashAfter,
         Self::LoseAnswer,
         Self::CrashBefore,
@@ -65,6 +71,9 @@ impl MoveFault {
         Self::HoldWatches,
         Self::BreakConnections,
         Self::CutOff,
+        Self::HoldKind,
+        Self::ExpireWatches,
+        Self::FlapTaints,
     ];
 
     /// Name in case files.
@@ -78,19 +87,24 @@ impl MoveFault {
             Self::BreakConnections => "breakConnections",
             Self::HoldWatches => "holdWatches",
             Self::CutOff => "cutOff",
+            Self::HoldKind => "holdKind",
+            Self::ExpireWatches => "expireWatches",
+            Self::FlapTaints => "flapTaints",
         }
     }
 
     /// Duration if a case gives none.
     pub fn default_duration(self) -> Duration {
         match self {
-            Self::HoldWatches | Self::CutOff => Duration::from_secs(30),
+            Self::HoldWatches | Self::HoldKind | Self::CutOff => Duration::from_secs(30),
+            Self::FlapTaints => Duration::from_secs(1),
             Self::CrashBefore
             | Self::CrashAfter
             | Self::LoseRequest
             | Self::LoseAnswer
             | Self::Rival
-            | Self::BreakConnections => Duration::ZERO,
+            | Self::BreakConnections
+            | Self::ExpireWatches => Duration::ZERO,
         }
     }
 
@@ -98,8 +112,13 @@ impl MoveFault {
     pub fn takes_time(self) -> bool {
         matches!(
             self,
-            Self::CrashBefore | Self::CrashAfter | Self::HoldWatches | Self::CutOff
+            Self::CrashBefore | Self::CrashAfter | Self::HoldWatches | Self::HoldKind | Self::CutOff | Self::FlapTaints
         )
+    }
+
+    /// True if only embedded clusters can inject the fault.
+    pub fn needs_embedded(self) -> bool {
+        self == Self::ExpireWatches
     }
 
     /// True if the fault ends the target.
@@ -109,7 +128,10 @@ impl MoveFault {
 
     /// True if the fault delays what the target learns from the server.
     pub fn delays_news(self) -> bool {
-        matches!(self, Self::HoldWatches | Self::CutOff | Self::BreakConnections)
+        matches!(
+            self,
+            Self::HoldWatches | Self::HoldKind | Self::CutOff | Self::BreakConnections | Self::ExpireWatches
+        )
     }
 }
 
@@ -138,6 +160,9 @@ impl fmt::Display for MoveFault {
             Self::BreakConnections => "break all connections",
             Self::HoldWatches => "hold back watches",
             Self::CutOff => "cut the cluster off",
+            Self::HoldKind => "hold back watches of its kind",
+            Self::ExpireWatches => "break all connections and let watches expire",
+            Self::FlapTaints => "remove the taints of users",
         })
     }
 }

@@ -93,7 +93,7 @@ pub static MOVE: Shape = Shape::closed(
         Field::optional(
             "for",
             Holds::Time,
-            "How long it lasts: crashBefore and crashAfter 0s, holdWatches and cutOff 30s, if left out.",
+            "How long it lasts: crashBefore and crashAfter 0s, holdWatches, holdKind and cutOff 30s, flapTaints 1s, if left out.",
         ),
     ],
 );

@@ -169,7 +169,8 @@ impl Watch {
                 self.pending.clear();
                 return Some(Err(io::ErrorKind::ConnectionReset.into()));
             }
-            self.core.faults.released(self.side).await;
+            let kind = Some(self.viewer.resource.kind.as_str());
+            self.core.faults.released(self.side, kind).await;
             if let Some(line) = self.pending.pop_front() {
                 return Some(Ok(line));
             }
