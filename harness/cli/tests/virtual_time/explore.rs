@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use baton::{
     explore::{self, Explored, Wanted, folder::Folder, workers},
     files::Roots,
-    implementation::Reference,
+    implementation::{Reference, reference::USER_AGENT},
     load::Suite,
     run,
     settings::Settings,
@@ -29,7 +29,7 @@ use baton_core::{
     names::Feature,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common;
 
@@ -150,6 +150,79 @@ fn a_defect_that_shows_only_after_a_crash_is_found_and_replays_as_a_case() {
         let right = replayed(Arc::new(Reference), case);
         assert!(matches!(right.as_slice(), [CaseOutcome::Conforms(_)]), "{right:?}");
     }
+}
+
+/// The reference controller, whose start waits for a write.
+#[derive(Debug)]
+struct Registering;
+
+#[async_trait]
+impl Target for Registering {
+    fn name(&self) -> &'static str {
+        "registering"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        let path = format!("/api/v1/namespaces/{}/configmaps", fleet.namespace());
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "started-"}});
+        let request = http::Request::post(path)
+            .header("content-type", "application/json")
+            .body(object.to_string().into_bytes())
+            .unwrap();
+        fleet
+            .control()
+            .client(USER_AGENT)
+            .request::<Value>(request)
+            .await
+            .unwrap();
+        Reference.start(fleet, setup, log).await
+    }
+}
+
+/// A crash, and a second fault at a write for which the next start waits.
+const WHILE_IT_STARTS: &str = r#"
+apiVersion: baton.dev/v1alpha1
+kind: Case
+metadata: {name: while-it-starts}
+spec:
+  title: A fault at a write that belongs to a start
+  features: [Propagation]
+  members: 1
+  steps:
+    - apply: {on: control, file: workloads/deploy.yaml}
+    - move: {at: {write: ConfigMap, does: create}, do: holdWatches}
+    - move: {at: {write: ResourceBinding, does: create}, do: crashAfter}
+    - apply:
+        on: control
+        resource:
+          apiVersion: policy.karmada.io/v1alpha1
+          kind: PropagationPolicy
+          metadata: {name: deploy-propagation}
+          spec:
+            resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: deploy}]
+            placement: {clusterAffinity: {clusterNames: [member1]}}
+    - elapse: 2m
+"#;
+
+#[test]
+fn a_fault_at_a_write_that_belongs_to_a_start_does_not_stop_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("while-it-starts.yaml");
+    fs::write(&file, WHILE_IT_STARTS).unwrap();
+    let outcomes = replayed(Arc::new(Registering), &file);
+    assert!(
+        matches!(outcomes.as_slice(), [CaseOutcome::Conforms(_)]),
+        "{outcomes:?}"
+    );
 }
 
 #[test]

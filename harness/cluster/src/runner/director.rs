@@ -18,7 +18,7 @@ use baton_core::{
 use serde_json::json;
 use thiserror::Error;
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     task::JoinHandle,
     time::Instant,
 };
@@ -84,7 +84,8 @@ impl Armed {
     }
 }
 
-/// A part of a move that needs the run: the target or a cluster. The write waits until `done` is dropped.
+/// A part of a move that needs the run: the target or a cluster. The write waits until `done` is dropped, or the target
+/// starts.
 pub(super) struct Due {
     it: Move,
     cluster: ClusterName,
@@ -98,6 +99,8 @@ pub(super) struct Director {
     armed: Arc<Mutex<Vec<Armed>>>,
     step: Arc<AtomicUsize>,
     due: mpsc::UnboundedReceiver<Due>,
+    /// Set while the target starts.
+    is_starting: Arc<watch::Sender<bool>>,
     /// Dropped at the end.
     _end: oneshot::Sender<()>,
     _task: JoinHandle<()>,
@@ -126,6 +129,16 @@ struct Directing {
     armed: Arc<Mutex<Vec<Armed>>>,
     step: Arc<AtomicUsize>,
     due: mpsc::UnboundedSender<Due>,
+    is_starting: watch::Receiver<bool>,
+}
+
+/// The time in which the target starts; it ends when this is dropped.
+pub(super) struct Starting(Arc<watch::Sender<bool>>);
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        self.0.send_replace(false);
+    }
 }
 
 impl Director {
@@ -136,6 +149,7 @@ impl Director {
         let (send_due, due) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
         let (armed, step) = (Arc::default(), Arc::default());
+        let (starting, is_starting) = watch::channel(false);
         let mut directing = Directing {
             keeper,
             recorder: recorder.clone(),
@@ -145,6 +159,7 @@ impl Director {
             armed: Arc::clone(&armed),
             step: Arc::clone(&step),
             due: send_due,
+            is_starting,
         };
         let task = tokio::spawn(async move {
             tokio::select! {
@@ -159,10 +174,17 @@ impl Director {
             armed,
             step,
             due,
+            is_starting: Arc::new(starting),
             _end: end,
             _task: task,
             ends: Vec::new(),
         })
+    }
+
+    /// Notes that the target starts. Until it has started, no write waits for the run, which waits for the target.
+    pub(super) fn starting(&self) -> Starting {
+        self.is_starting.send_replace(true);
+        Starting(Arc::clone(&self.is_starting))
     }
 
     /// Notes that a step begins.
@@ -300,8 +322,17 @@ impl Directing {
             done,
         };
         // Without a run the director ends too.
-        if self.due.send(due).is_ok() {
-            let _ = is_done.await;
+        if self.due.send(due).is_err() {
+            return;
+        }
+        let mut is_starting = self.is_starting.clone();
+        let starts = async {
+            let _ = is_starting.wait_for(|it| *it).await;
+        };
+        tokio::select! {
+            biased;
+            _ = is_done => {}
+            () = starts => {}
         }
     }
 

@@ -9,7 +9,7 @@ use baton_core::{
 };
 use tokio::time::timeout;
 
-use super::{Run, TargetError, act::clusters, step_error::StepError};
+use super::{Run, TargetError, act::clusters, director::Director, step_error::StepError};
 use crate::{
     actions,
     error_chain::error_chain,
@@ -164,6 +164,8 @@ impl Run<'_> {
     }
 
     pub(super) async fn start_target(&mut self) -> Result<(), TargetError> {
+        // A start may wait for a write, which may be the moment of a move.
+        let _starting = self.director.as_ref().map(Director::starting);
         self.running = Some(self.target.start(self.fleet, self.setup, self.log).await?);
         Ok(())
     }
