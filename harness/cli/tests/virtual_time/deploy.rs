@@ -32,17 +32,24 @@ fn command_lines(text: &str, before: &str) -> Vec<String> {
 #[case("fixtures/deploy/jobs.yaml", "baton report merge", 1)]
 #[case("fixtures/deploy/jobs.yaml", "exec baton run", 1)]
 #[case("fixtures/deploy/members.yaml", "exec baton member", 1)]
+#[case("fixtures/deploy/explore.yaml", "exec baton explore merge", 1)]
+#[case("fixtures/deploy/explore.yaml", "exec baton explore cases", 1)]
+#[case(".github/workflows/explore.yaml", "-p baton -- explore", 3)]
 #[case(".github/workflows/suite.yaml", "-p baton -- run", 1)]
 #[case(".github/workflows/kind.yaml", "-p baton -- run", 1)]
 #[case(".github/workflows/envtest.yaml", "-p baton -- run", 1)]
 fn commands_are_understood(#[case] file: &str, #[case] before: &str, #[case] times: usize) {
     let text = fs::read_to_string(root().join(file)).unwrap();
+    let text = text
+        .replace("${{ matrix.shard }}", "1")
+        .replace("${{ github.run_number }}", "7")
+        .replace("$how $folder", "--out folder");
     let lines = command_lines(&text, before);
     assert_eq!(lines.len(), times, "{file}");
     for line in lines {
         let words = before
             .split(' ')
-            .skip_while(|word| !matches!(*word, "run" | "report" | "member"));
+            .skip_while(|word| !matches!(*word, "run" | "report" | "member" | "explore"));
         let all = std::iter::once("baton").chain(words).chain(line.split_whitespace());
         if let Err(error) = Cli::read(all) {
             panic!("{file}: {line}: {error}");
@@ -53,6 +60,7 @@ fn commands_are_understood(#[case] file: &str, #[case] before: &str, #[case] tim
 #[rstest]
 #[case("jobs.yaml", &["Namespace", "PersistentVolumeClaim", "Job", "Job"])]
 #[case("members.yaml", &["Job"])]
+#[case("explore.yaml", &["Job", "Job"])]
 fn manifests_are_kubernetes_objects(#[case] file: &str, #[case] expected: &[&str]) {
     let text = fs::read_to_string(root().join("fixtures/deploy").join(file)).unwrap();
     let kinds = plain::documents(&text).map(|document| {
