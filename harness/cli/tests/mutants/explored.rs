@@ -1,4 +1,7 @@
 //! Defects that no case of the suite shows, because none has a fault at the right write: an exploration finds them.
+//! `defects`: the mutants.
+
+mod defects;
 
 use std::{path::Path, sync::Arc};
 
@@ -9,12 +12,10 @@ use baton::{
 };
 use baton_cluster::error_chain::error_chain;
 use baton_core::{case::model::MoveFault, event::Shard};
-use http::Method;
 
+pub use self::defects::all;
 use crate::{
-    fault::{Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, Uids, deleted_uid, list, map, on, uid},
     verdict::{Death, Trial},
 };
 
@@ -24,76 +25,6 @@ pub struct Explored {
     pub mutant: Mutant,
     case: &'static str,
     fault: MoveFault,
-}
-
-/// Returns all of them.
-pub fn all() -> Vec<Explored> {
-    vec![
-        Explored {
-            mutant: Mutant {
-                name: "lost-deletion-is-done",
-                breaks: "PRG-03",
-                defect: "a copy counts as gone once its deletion got no answer",
-                fault: |_| lost_deletion_is_done(),
-            },
-            case: "held-by-finalizer",
-            fault: MoveFault::LoseAnswer,
-        },
-        Explored {
-            mutant: Mutant {
-                name: "labels-lost-with-an-answer",
-                breaks: "REC-01",
-                defect: "copies are created without labels once the answer to a write of a binding got lost",
-                fault: |_| labels_lost_with_an_answer(),
-            },
-            case: "statefulset-directly",
-            fault: MoveFault::LoseAnswer,
-        },
-    ]
-}
-
-fn lost_deletion_is_done() -> Fault {
-    let unanswered: Uids = Memory::new();
-    let (asks, answered) = (unanswered.clone(), unanswered.clone());
-    Fault::none()
-        .before(Of::Copies, move |call, _| {
-            if call.method == Method::DELETE {
-                asks.get().insert(deleted_uid(call));
-            }
-            on()
-        })
-        .after(Of::Copies, move |call, _, _| {
-            answered.get().remove(&deleted_uid(call));
-            Box::pin(std::future::ready(()))
-        })
-        .hidden(Of::Copies, move |_, copy| unanswered.get().contains(&uid(copy)))
-}
-
-fn labels_lost_with_an_answer() -> Fault {
-    let unanswered: Memory<u32> = Memory::new();
-    let (asks, answered) = (unanswered.clone(), unanswered.clone());
-    Fault::none()
-        .before(Of::Bindings, move |call, _| {
-            if call.is_write() && call.at.subresource.is_empty() {
-                *asks.get() += 1;
-            }
-            on()
-        })
-        .after(Of::Bindings, move |call, _, _| {
-            if call.is_write() && call.at.subresource.is_empty() {
-                *answered.get() -= 1;
-            }
-            Box::pin(std::future::ready(()))
-        })
-        .written_at(Of::Works, move |_, body| {
-            if *unanswered.get() > 0 {
-                for manifest in list(body, "/spec/workload/manifests") {
-                    if let Some(labels) = map(manifest, "/metadata/labels") {
-                        labels.retain(|key, _| !key.starts_with("failover.karmada.io/"));
-                    }
-                }
-            }
-        })
 }
 
 /// Number of plans that find a mutant.

@@ -40,7 +40,7 @@ fn faults_are_tried_where_they_can_happen() {
     let tried = faults(&on_control);
     assert!(!tried.contains(&MoveFault::Rival), "a creation has no rival");
     assert!(!tried.contains(&MoveFault::CutOff), "the control plane is not cut off");
-    assert!(!tried.contains(&MoveFault::FlapTaints), "there are no taints yet");
+    assert!(!tried.contains(&MoveFault::FlapTaints), "a taint comes later");
     let mut on_member = point("patch", "patch", 1);
     on_member.at.on = Place::Members;
     on_member.is_tainted = true;
