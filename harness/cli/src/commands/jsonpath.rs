@@ -6,6 +6,7 @@ use std::{
 };
 
 use baton_core::yaml::{self, plain};
+use baton_decide::preserve::why_no_label_value;
 use baton_jsonpath::{EvaluateError, EvaluateErrorKind, Template};
 use serde_json::Value;
 
@@ -15,7 +16,8 @@ use crate::{
     terminal::{errln, outln},
 };
 
-/// Prints the text on standard output, or the error on standard error.
+/// Prints the text on standard output, or the error on standard error. A text that cannot be the value of a label causes a
+/// warning.
 pub fn jsonpath(path: &str, file: &Path) -> Exit {
     let text = read(file);
     let template = match Template::parse(path) {
@@ -34,6 +36,9 @@ pub fn jsonpath(path: &str, file: &Path) -> Exit {
     match template.evaluate(&status) {
         Ok(found) => {
             outln!("{found}");
+            if let Some(reason) = why_no_label_value(&found) {
+                errln!("warning: this is not a valid label value: {reason}; an eviction that has to preserve it waits");
+            }
             Exit::Conforms
         }
         Err(error) => bad_input(&error, &help(&error, &status)),

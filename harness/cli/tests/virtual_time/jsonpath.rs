@@ -18,6 +18,16 @@ fn found(path: &str, holds: &str, text: &str) {
     assert_eq!(jsonpath(path, holds), (Some(0), format!("{text}\n"), String::new()));
 }
 
+/// Checks the text of a path that a label cannot have, and the reason in the warning.
+#[track_caller]
+fn found_with_warning(path: &str, holds: &str, text: &str, reason: &str) {
+    let warning =
+        format!("warning: this is not a valid label value: {reason}; an eviction that has to preserve it waits\n");
+    assert_eq!(jsonpath(path, holds), (Some(0), format!("{text}\n"), warning));
+}
+
+const CHARACTERS: &str = "only letters, digits, '-', '_' and '.' are allowed";
+
 #[track_caller]
 fn refused(path: &str, holds: &str, error: &str) {
     assert_eq!(jsonpath(path, holds), (Some(2), String::new(), error.to_owned()));
@@ -28,19 +38,36 @@ const FLINK: &str = "jobStatus:\n  jobId: e6fd\n  startTime: 1734462491693\n";
 #[test]
 fn what_is_found_is_printed() {
     found("{.jobStatus.jobId}", FLINK, "e6fd");
-    found("-{.jobStatus.startTime}", FLINK, "-1734462491693");
-    found("{.jobStatus}", FLINK, r#"{"jobId":"e6fd","startTime":1734462491693}"#);
+    found("a-{.jobStatus.startTime}", FLINK, "a-1734462491693");
+}
+
+#[test]
+fn a_text_that_no_label_can_have_is_printed_with_a_warning() {
+    let text = r#"{"jobId":"e6fd","startTime":1734462491693}"#;
+    found_with_warning("{.jobStatus}", FLINK, text, CHARACTERS);
+    found_with_warning(
+        "{.a}",
+        "a: s3://bucket/savepoint\n",
+        "s3://bucket/savepoint",
+        CHARACTERS,
+    );
+    let edge = "it must begin and end with a letter or digit";
+    found_with_warning("-{.jobStatus.startTime}", FLINK, "-1734462491693", edge);
+    let long = "x".repeat(64);
+    found_with_warning(
+        "{.a}",
+        &format!("a: {long}\n"),
+        &long,
+        "it is longer than 63 characters",
+    );
 }
 
 #[test]
 fn all_of_json_is_read() {
-    found("{.a}", r#"{"a": "\ud83d\ude00"}"#, "😀");
-    found("{.a}", r#"{"a": "\/"}"#, "/");
-    found(
-        "{.a}",
-        r#"{"a": 123456789012345678901234567890}"#,
-        "1.2345678901234568e+29",
-    );
+    found_with_warning("{.a}", r#"{"a": "\ud83d\ude00"}"#, "😀", CHARACTERS);
+    found_with_warning("{.a}", r#"{"a": "\/"}"#, "/", CHARACTERS);
+    let number = r#"{"a": 123456789012345678901234567890}"#;
+    found_with_warning("{.a}", number, "1.2345678901234568e+29", CHARACTERS);
 }
 
 #[test]
@@ -88,5 +115,10 @@ fn whoever_reads_may_stop() {
     let mut child = command.spawn().unwrap();
     child.stdout.take().unwrap().read_exact(&mut [0; 1]).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &[][..]));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(
+        told.starts_with("warning: this is not a valid label value") && told.lines().count() == 1,
+        "{told}"
+    );
 }
