@@ -227,6 +227,12 @@ pub struct Run {
     /// Count remarks as deviations: a broken SHOULD or ADVICE ends the run with exit code 1
     #[arg(long)]
     pub strict: bool,
+    /// Wait in every case for the whole time
+    ///
+    /// By default a case ends early, without a verdict, if nothing happens in it and another case of the run waited in
+    /// vain for what the same cause prevents, such as a kind of which no workload gets a binding.
+    #[arg(long)]
+    pub full_waits: bool,
     /// Skip the preflight check
     ///
     /// The preflight lets one workload fail over before the first case, to find a target that is not set up for it.

@@ -12,10 +12,12 @@ use std::{
 };
 
 use crate::settings::Settings;
+use baton_cluster::{fleet::TimeMode, runner::Standing};
 use baton_core::{
     case::model::Case,
+    cause::Cause,
     digest::Digest,
-    event::{CaseResult, Event, RunStart, Suite, Summary},
+    event::{CaseOutcome, CaseResult, Event, RunStart, Suite, Summary},
     report::settled,
     timeline::Provenance,
 };
@@ -56,6 +58,7 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
     let settings = &Settings {
         provenance: Some(Arc::new(provenance(&start, cases, settings))),
         stored: Some(settings.stored(cases)),
+        precedents: may_end_early(settings).then(Arc::default),
         ..settings.clone()
     };
     emit(&Event::RunStarted(Box::new(start)));
@@ -72,6 +75,7 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
     let beside_others = Settings {
         beside_others: true,
         retries: 0,
+        precedents: None,
         ..settings.clone()
     };
     let later = run_some(
@@ -89,7 +93,8 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
     };
     let all = with_seeds(&layout.rest, settings).chain(later.again);
     let at_once = layout.rest_at_once;
-    run_some(all, at_once, settings, &mut |event| tell_alone(&mut confirmed, event));
+    let early = run_some(all, at_once, settings, &mut |event| tell_alone(&mut confirmed, event)).if_in_vain;
+    end_early(early, at_once, settings, &mut |event| tell_alone(&mut confirmed, event));
     for (case, result) in later.if_confirmed {
         if confirmed.covers(&result) {
             tell_alone(&mut confirmed, &Event::CaseEnded(result));
@@ -103,6 +108,26 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
     summary.wall = began.elapsed();
     emit(&Event::RunEnded(summary.clone()));
     summary
+}
+
+/// Ends cases that ended early, now that it is known if others waited in vain for the same; runs the rest again.
+fn end_early(early: Vec<(&Case, Box<CaseResult>)>, at_once: usize, settings: &Settings, tell: &mut dyn FnMut(&Event)) {
+    let (in_vain, not_in_vain): (Vec<_>, Vec<_>) = early.into_iter().partition(|(_, it)| is_in_vain(it, settings));
+    for (_, result) in in_vain {
+        tell(&Event::CaseEnded(result));
+    }
+    if settings.stop.load(Ordering::SeqCst) {
+        return;
+    }
+    let waiting_in_full = Settings {
+        precedents: None,
+        ..settings.clone()
+    };
+    for (_, result) in &not_in_vain {
+        tell(&again(result));
+    }
+    let all = not_in_vain.iter().map(|(case, result)| (*case, result.seed));
+    run_some(all, at_once, &waiting_in_full, tell);
 }
 
 /// Returns cases with all their seeds, lazily: there may be more than fit into memory.
@@ -124,6 +149,37 @@ struct Later<'c> {
     again: Vec<(&'c Case, u64)>,
     /// Cases whose results count if a case that runs alone breaks the same requirements.
     if_confirmed: Vec<(&'c Case, Box<CaseResult>)>,
+    /// Cases that ended early, whose results count if the case that waited for the whole time did so in vain.
+    if_in_vain: Vec<(&'c Case, Box<CaseResult>)>,
+}
+
+/// Returns `true` if cases may end early. In virtual time waiting costs nothing.
+fn may_end_early(settings: &Settings) -> bool {
+    let is_real = settings.backend.time_mode() == TimeMode::Real;
+    is_real && !settings.full_waits && !settings.pause_on_failure
+}
+
+/// Returns the cause for which a case ended early, if it did.
+fn early_end(result: &CaseResult) -> Option<&Cause> {
+    let is_undecided = matches!(result.outcome, CaseOutcome::Inconclusive { .. });
+    result.outcome.likely_cause().filter(|_| is_undecided)
+}
+
+/// Returns `true` unless a case ended early and the other case that it relies on did not wait in vain, or still waits.
+fn is_in_vain(result: &CaseResult, settings: &Settings) -> bool {
+    let Some(cause) = early_end(result) else {
+        return true;
+    };
+    let standing = settings.precedents.as_deref().and_then(|it| it.standing(cause));
+    standing == Some(Standing::Confirmed)
+}
+
+/// Notes the end of a case for those that rely on its waits.
+fn note_end(result: &CaseResult, settings: &Settings) {
+    if let Some(precedents) = &settings.precedents {
+        let deviates = matches!(result.outcome, CaseOutcome::Deviates { .. }) && !result.known;
+        precedents.ended(&result.case, deviates);
+    }
 }
 
 /// Event for a case that is run again.
@@ -159,7 +215,12 @@ fn run_some<'c>(
                     // The receiver outlives all senders, so that sending cannot fail.
                     let emit = |event| drop(sender.send(event));
                     let result = run_case(case, &settings, &emit);
+                    note_end(&result, &settings);
                     let mut later = later.lock().unwrap_or_else(PoisonError::into_inner);
+                    if !is_in_vain(&result, &settings) {
+                        later.if_in_vain.push((case, Box::new(result)));
+                        continue;
+                    }
                     match side_by_side::weight(&result, &settings) {
                         Weight::Counts => {
                             if settings.fail_fast && result.outcome.failed() {

@@ -11,7 +11,7 @@ use baton_cluster::{
         Backend, TimeMode,
         embedded::{EMBEDDED, InProcess},
     },
-    runner::{Target, Timeouts},
+    runner::{Precedents, Target, Timeouts},
     simulator::Rules,
 };
 use baton_core::{
@@ -69,6 +69,10 @@ pub struct Settings {
     pub retries: u32,
     /// Set if no further case starts after the first failure.
     pub fail_fast: bool,
+    /// Set if every wait takes its whole time, even if another case of the run waited in vain for the same.
+    pub full_waits: bool,
+    /// Waits of the run that are known to be in vain; `None` if each case waits for itself.
+    pub precedents: Option<Arc<Precedents>>,
     /// Set if the clusters of a failed case are kept until the user continues.
     pub pause_on_failure: bool,
     /// Set while other cases run on the same control plane.
@@ -112,6 +116,8 @@ impl Settings {
             repeat: 1,
             retries: 0,
             fail_fast: false,
+            full_waits: false,
+            precedents: None,
             pause_on_failure: false,
             beside_others: false,
             stop: Arc::new(AtomicBool::new(false)),

@@ -79,6 +79,7 @@ async fn run(command: &str) -> Result<Timeline, RunError> {
         log,
         on_step: &|_, _| {},
         traffic: None,
+        precedents: None,
     };
     let ran = runner::run(&plan, &setup, &*fleet, &WithCommands, &options).await;
     fleet.shut_down().await.unwrap();

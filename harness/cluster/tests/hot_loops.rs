@@ -116,6 +116,7 @@ async fn run(action: Action, target: &dyn Target) -> Result<Timeline, RunError> 
         log,
         on_step: &|_, _| {},
         traffic: None,
+        precedents: None,
     };
     let ran = runner::run(&plan, &setup, &*fleet, target, &options).await;
     fleet.shut_down().await.unwrap();

@@ -1,16 +1,28 @@
-//! Likely causes of a step that timed out: messages of Events, changed conditions, and frequent mistakes in cases.
+//! Likely causes of failures: messages of Events, changed conditions, frequent mistakes in cases, and the first stage of a
+//! failover that is missing.
+//!
+//! - [`of_failure`]: the cause of any failure; [`of_timeout`]: of a step that timed out;
+//! - `absent`: what is missing before a workload is scheduled; `stages`: what is missing after that;
+//! - `last`: the last write of the implementation, where nothing else is known.
 
 mod absent;
+mod last;
+mod stages;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::{
-    case::model::Phase,
+    case::model::{ObjectRef, Phase},
+    judge::Finding,
     select::BINDING_KINDS,
     timeline::{Change, Entry, Event, Mark, ObjectId, Revision, StepEnd, Timeline, World},
 };
+
+pub use crate::timeline::Cause;
 
 /// Returns the message of an Event, such as `Warning EvictionBlocked: …`; `None` for other kinds.
 pub fn event_message(kind: &str, event: &Value) -> Option<String> {
@@ -37,25 +49,82 @@ pub fn condition_changes(before: Option<&Value>, after: &Value) -> Vec<String> {
     changed.collect()
 }
 
-/// Returns the likely cause of a step that timed out; `None` if no step did, or if nothing points to a cause.
-pub fn of_timeout(timeline: &Timeline) -> Option<String> {
+/// Returns the likely cause of a failure: that of the step that timed out, otherwise the write that the first finding is
+/// about.
+pub fn of_failure(timeline: &Timeline, findings: &[Finding]) -> Option<Cause> {
+    let Some(finding) = findings.first() else {
+        return of_timeout(timeline);
+    };
     let entries = timeline.entries();
-    let (timed_out, (phase, waited)) = entries
-        .iter()
-        .enumerate()
-        .find_map(|(at, it)| Some((at, timeout(it)?)))?;
-    let timed_out_at = entries[timed_out].at;
-    let began = timed_out_at.saturating_sub(waited);
-    let entries = &entries[..timed_out];
+    let waited = timed_out(entries, |step| finding.step == Some(step));
+    let Some((at, wait)) = waited else {
+        return Some(last::of_finding(timeline, finding));
+    };
+    of_timed_out(entries, at, wait).or_else(|| Some(last::of_timeout(&entries[..at])))
+}
+
+/// Returns the likely cause of a step that timed out; `None` if no step did, or if nothing points to a cause.
+pub fn of_timeout(timeline: &Timeline) -> Option<Cause> {
+    let entries = timeline.entries();
+    let (at, wait) = timed_out(entries, |_| true)?;
+    of_timed_out(entries, at, wait)
+}
+
+fn of_timed_out(entries: &[Entry], index: usize, (phase, waited): (&str, Duration)) -> Option<Cause> {
+    let at = entries[index].at;
+    of_wait(&entries[..index], phase, at.saturating_sub(waited), at)
+}
+
+/// Returns the likely cause for which a step that began at `began` still waits after these entries; `None` if nothing
+/// points to one.
+pub fn of_wait(entries: &[Entry], phase: &str, began: Duration, now: Duration) -> Option<Cause> {
     let world = World::after(entries);
     several_clusters(&world)
-        .or_else(|| tolerated(&world, entries, timed_out_at))
+        .or_else(|| tolerated(&world, entries, now))
         .or_else(|| without_status(&world).filter(|_| phase == Phase::Collect.name()))
         .or_else(|| not_applied(&world))
         .or_else(|| last_warning(&entries[since(entries, began)..]))
         .or_else(|| absent::unbound(&world))
         .or_else(|| false_condition(&world))
         .or_else(|| absent::unscheduled(&world, phase))
+        .or_else(|| stages::first_missing(&world))
+}
+
+/// Returns what certainly keeps a workload from being propagated as a step waits for: no binding refers to it, its binding
+/// is not as its policy says, or it is on fewer clusters than its placement names. `None` if there may be another cause.
+pub fn certain(world: &World, workload: &ObjectRef) -> Option<Cause> {
+    absent::unbound_workload(world, |id| {
+        id.kind == workload.kind
+            && id.name == workload.name
+            && id.namespace == workload.namespace.as_deref().unwrap_or_default()
+    })
+    .or_else(|| stages::certain(world, workload))
+}
+
+/// Returns the cause for which the run of a timeline ended early, if it did.
+pub fn of_early_end(timeline: &Timeline) -> Option<&Cause> {
+    timeline.marks().find_map(|(_, mark)| match mark {
+        Mark::StepEnded {
+            end: StepEnd::GivenUp { cause, .. },
+            ..
+        } => Some(cause),
+        _ => None,
+    })
+}
+
+/// Returns the index of the first timeout of such a step, with its phase and the time that it waited.
+fn timed_out(entries: &[Entry], is_step: impl Fn(usize) -> bool) -> Option<(usize, (&str, Duration))> {
+    let mut entries = entries.iter().enumerate();
+    entries.find_map(|(index, entry)| match &entry.event {
+        Event::Mark(Mark::StepEnded {
+            step,
+            end: StepEnd::TimedOut { phase, waited_secs },
+        }) if is_step(*step) => {
+            let waited = Duration::try_from_secs_f64(*waited_secs).unwrap_or_default();
+            Some((index, (phase.as_str(), waited)))
+        }
+        Event::Mark(_) | Event::Revision(_) => None,
+    })
 }
 
 /// Warnings that are older than this when a step begins are unrelated to it.
@@ -86,34 +155,24 @@ pub fn unfit_members(world: &World) -> Vec<String> {
     unfit.collect()
 }
 
-/// Returns the phase of a step that timed out, and the time that it waited.
-fn timeout(entry: &Entry) -> Option<(&str, Duration)> {
-    match &entry.event {
-        Event::Mark(Mark::StepEnded {
-            end: StepEnd::TimedOut { phase, waited_secs },
-            ..
-        }) => Some((phase, Duration::try_from_secs_f64(*waited_secs).unwrap_or_default())),
-        Event::Mark(_) | Event::Revision(_) => None,
-    }
-}
-
 /// Finds a workload on several clusters. A role is bound to one cluster, so such a workload binds no role.
-fn several_clusters(world: &World) -> Option<String> {
+fn several_clusters(world: &World) -> Option<Cause> {
     let (id, binding) = bindings(world).find(|(_, binding)| {
         list(binding, "/spec/clusters").len() > 1 && list(binding, "/spec/placement/spreadConstraints").is_empty()
     })?;
     let names = list(binding, "/spec/clusters").iter();
     let names: Vec<&str> = names.filter_map(|cluster| cluster["name"].as_str()).collect();
-    Some(format!(
+    let text = format!(
         "{} {} is scheduled to {}: if one cluster is intended, set `spreadConstraints` in the policy",
         id.kind,
         id.name,
         names.join(" and ")
-    ))
+    );
+    Some(Cause::new("a workload is scheduled to several clusters", text))
 }
 
 /// Finds a taint that a workload tolerates for a time that had not ended by then.
-fn tolerated(world: &World, entries: &[Entry], by: Duration) -> Option<String> {
+fn tolerated(world: &World, entries: &[Entry], by: Duration) -> Option<Cause> {
     let taints: Vec<(&str, &str)> = world
         .objects()
         .filter(|(id, _)| id.kind == "Cluster")
@@ -138,9 +197,10 @@ fn tolerated(world: &World, entries: &[Entry], by: Duration) -> Option<String> {
                         && toleration["key"].as_str().is_none_or(|it| it == *key)
                         && tainted_for < Duration::from_secs(seconds)
                 })?;
-                Some(format!(
+                let text = format!(
                     "the taint {key} on {cluster} is tolerated for {seconds} s: let that time pass with `elapse`"
-                ))
+                );
+                Some(Cause::new("the taint is still tolerated", text))
             })
     })
 }
@@ -166,7 +226,7 @@ fn tainted_at(entries: &[Entry], cluster: &str, key: &str) -> Duration {
 }
 
 /// Finds a copy without a status, such as one of a kind that the workload simulator has no rules for.
-fn without_status(world: &World) -> Option<String> {
+fn without_status(world: &World) -> Option<Cause> {
     let resources: Vec<&Value> = bindings(world)
         .map(|(_, binding)| &binding["spec"]["resource"])
         .collect();
@@ -179,39 +239,46 @@ fn without_status(world: &World) -> Option<String> {
     };
     let is_empty = |object: &Value| object["status"].as_object().is_none_or(serde_json::Map::is_empty);
     let (id, _) = world.objects().find(|(id, object)| is_copy(id) && is_empty(object))?;
-    Some(format!(
+    let text = format!(
         "the status of {} {} on {} is empty: neither `setStatus` nor a rule of the workload simulator has written it",
         id.kind, id.name, id.cluster
-    ))
+    );
+    Some(Cause::new(format!("the status of a {} is empty", id.kind), text))
 }
 
 /// Finds a copy that a member refused.
-fn not_applied(world: &World) -> Option<String> {
+fn not_applied(world: &World) -> Option<Cause> {
     bindings(world).find_map(|(id, binding)| {
         let mut items = list(binding, "/status/aggregatedStatus").iter();
         let item = items.find(|item| item["applied"] == false && text(item, "/appliedMessage").is_some())?;
         let (cluster, message) = (text(item, "/clusterName")?, text(item, "/appliedMessage")?);
-        Some(format!("{} {}: not applied on {cluster}: {message}", id.kind, id.name))
+        let text = format!("{} {}: not applied on {cluster}: {message}", id.kind, id.name);
+        Some(Cause::new("a copy is not applied", text))
     })
 }
 
-fn last_warning(entries: &[Entry]) -> Option<String> {
+fn last_warning(entries: &[Entry]) -> Option<Cause> {
     let mut warnings = entries.iter().rev().filter_map(|entry| match &entry.event {
         Event::Revision(Revision {
             kind, object, change, ..
-        }) if *change != Change::Deleted && object["type"] == "Warning" => event_message(kind, object),
+        }) if *change != Change::Deleted && object["type"] == "Warning" => {
+            let reason = text(object, "/reason").unwrap_or("without a reason");
+            Some(Cause::new(format!("Warning {reason}"), event_message(kind, object)?))
+        }
         Event::Revision(_) | Event::Mark(_) => None,
     });
     warnings.next()
 }
 
 /// Finds a false condition of a binding or a Work.
-fn false_condition(world: &World) -> Option<String> {
+fn false_condition(world: &World) -> Option<Cause> {
     let watched = |id: &ObjectId| BINDING_KINDS.contains(&id.kind.as_str()) || id.kind == "Work";
     world.objects().filter(|(id, _)| watched(id)).find_map(|(id, object)| {
         let condition = conditions(object).find(|it| it["status"] == "False")?;
-        let words = in_words(condition["type"].as_str()?, "False", condition);
-        Some(format!("{} {}: {words}", id.kind, id.name))
+        let kind = condition["type"].as_str()?;
+        let reason = text(condition, "/reason").unwrap_or("no reason");
+        let text = format!("{} {}: {}", id.kind, id.name, in_words(kind, "False", condition));
+        Some(Cause::new(format!("{}: {kind}=False ({reason})", id.kind), text))
     })
 }
 
@@ -242,174 +309,4 @@ fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
 fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
     let text = object.pointer(pointer).and_then(Value::as_str);
     text.filter(|text| !text.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-
-    use super::*;
-    use crate::names::ClusterName;
-
-    fn timeline(objects: &[(&str, Value)]) -> Timeline {
-        timed_out_after(Duration::ZERO, objects)
-    }
-
-    /// Builds a timeline of objects that exist from the start, and a step that timed out after `time`.
-    fn timed_out_after(time: Duration, objects: &[(&str, Value)]) -> Timeline {
-        let revision = |(kind, object): &(&str, Value)| {
-            Event::Revision(Revision {
-                cluster: ClusterName::control(),
-                kind: (*kind).to_owned(),
-                change: Change::Added,
-                object: Arc::new(object.clone()),
-                by: None,
-            })
-        };
-        let timed_out = Event::Mark(Mark::StepEnded {
-            step: 0,
-            end: StepEnd::TimedOut {
-                phase: "evict".to_owned(),
-                waited_secs: 60.0,
-            },
-        });
-        let events = objects.iter().map(revision).chain([timed_out]);
-        let entries = (1..).zip(events).map(|(seq, event)| Entry {
-            at: if matches!(event, Event::Mark(_)) {
-                time
-            } else {
-                Duration::ZERO
-            },
-            seq,
-            event,
-        });
-        Timeline::new(entries.collect()).unwrap()
-    }
-
-    fn binding(clusters: &Value, placement: &Value) -> (&'static str, Value) {
-        let spec = json!({"clusters": clusters, "placement": placement});
-        (
-            "ResourceBinding",
-            json!({"metadata": {"name": "deploy-deployment"}, "spec": spec}),
-        )
-    }
-
-    fn warning() -> (&'static str, Value) {
-        let message = "eviction from member1 waits: rule 1 matches nothing";
-        let event = json!({"metadata": {"name": "e"}, "type": "Warning", "reason": "Blocked", "message": message});
-        ("Event", event)
-    }
-
-    #[test]
-    fn a_warning_event_is_a_likely_cause() {
-        let found = of_timeout(&timeline(&[warning()])).unwrap();
-        assert_eq!(
-            found,
-            "Warning Blocked: eviction from member1 waits: rule 1 matches nothing"
-        );
-        assert_eq!(of_timeout(&timeline(&[])), None);
-    }
-
-    #[test]
-    fn what_was_over_long_before_the_step_is_no_cause() {
-        let after = |seconds| of_timeout(&timed_out_after(Duration::from_secs(seconds), &[warning()]));
-        assert!(after(60).is_some(), "it was there when the step began to wait for 60 s");
-        assert!(after(70).is_some());
-        assert_eq!(after(71), None);
-    }
-
-    #[test]
-    fn a_copy_that_a_member_refused_is_a_likely_cause() {
-        let status = json!({"aggregatedStatus": [
-            {"clusterName": "member1", "applied": true},
-            {"clusterName": "member2", "applied": false, "appliedMessage": "selector not auto-generated"},
-        ]});
-        let (kind, mut refused) = binding(&json!([{"name": "member1"}]), &json!({}));
-        refused["status"] = status;
-        let found = of_timeout(&timeline(&[(kind, refused)]));
-        let told = "ResourceBinding deploy-deployment: not applied on member2: selector not auto-generated";
-        assert_eq!(found.as_deref(), Some(told));
-    }
-
-    #[test]
-    fn several_clusters_are_fine_where_the_policy_says_how_many() {
-        let spread = json!({"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}]});
-        let two = binding(&json!([{"name": "member1"}, {"name": "member2"}]), &spread);
-        assert_eq!(of_timeout(&timeline(&[two])), None);
-    }
-
-    #[test]
-    fn two_clusters_and_a_toleration_come_before_warnings() {
-        let two = binding(&json!([{"name": "member1"}, {"name": "member2"}]), &json!({}));
-        let found = of_timeout(&timeline(&[two, warning()])).unwrap();
-        assert!(found.contains("is scheduled to member1 and member2"), "{found}");
-        let taints = json!([{"key": "baton.dev/failed", "effect": "NoExecute"}]);
-        let cluster = (
-            "Cluster",
-            json!({"metadata": {"name": "member1"}, "spec": {"taints": taints}}),
-        );
-        let tolerations = json!([{"key": "baton.dev/failed", "effect": "NoExecute", "tolerationSeconds": 300}]);
-        let one = binding(
-            &json!([{"name": "member1"}]),
-            &json!({"clusterTolerations": tolerations}),
-        );
-        let objects = [cluster, one, warning()];
-        let found_after = |seconds| of_timeout(&timed_out_after(Duration::from_secs(seconds), &objects)).unwrap();
-        let found = found_after(299);
-        assert!(found.contains("on member1 is tolerated for 300 s"), "{found}");
-        assert_eq!(of_timeout(&timed_out_after(Duration::from_secs(300), &objects)), None);
-    }
-
-    #[test]
-    fn a_copy_without_a_status_is_named_where_one_was_waited_for() {
-        let resource = json!({"kind": "SparkApplication", "namespace": "default", "name": "spark"});
-        let binding = json!({"metadata": {"name": "spark"}, "spec": {"resource": resource}});
-        let copy = |status: &Value| {
-            let spark = json!({"metadata": {"namespace": "default", "name": "spark"}, "status": status});
-            Event::Revision(Revision {
-                cluster: ClusterName::new("member1"),
-                kind: "SparkApplication".to_owned(),
-                change: Change::Added,
-                object: Arc::new(spark),
-                by: None,
-            })
-        };
-        let told = |phase: &str, status: &Value| {
-            let bound = timeline(&[("ResourceBinding", binding.clone())]);
-            let mut entries = bound.entries().to_vec();
-            entries[1].event = copy(status);
-            let mut last = entries[1].clone();
-            last.seq += 1;
-            last.event = Event::Mark(Mark::StepEnded {
-                step: 1,
-                end: StepEnd::TimedOut {
-                    phase: phase.to_owned(),
-                    waited_secs: 60.0,
-                },
-            });
-            entries.push(last);
-            of_timeout(&Timeline::new(entries).unwrap())
-        };
-        let found = told("collect", &json!({})).unwrap();
-        assert!(
-            found.starts_with("the status of SparkApplication spark on member1 is empty: neither `setStatus`"),
-            "{found}"
-        );
-        assert_eq!(told("collect", &json!({"state": "RUNNING"})), None);
-        assert_eq!(told("evict", &json!({})), None);
-    }
-
-    #[test]
-    fn conditions_are_told_when_their_status_changes() {
-        let object = |status: &str| {
-            json!({"status": {"conditions": [
-                {"type": "Ready", "status": status, "reason": "Lost", "message": "no answer"},
-            ]}})
-        };
-        let changes = condition_changes(Some(&object("True")), &object("False"));
-        assert_eq!(changes, ["Ready=False (Lost): no answer"]);
-        assert!(condition_changes(Some(&object("False")), &object("False")).is_empty());
-    }
 }

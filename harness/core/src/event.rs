@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     catalogue::{Asked, DocumentClaims},
-    cause,
+    cause::{self, Cause},
     digest::Digest,
     excerpt,
     implementation::{Implementation, baseline::Baseline},
@@ -232,8 +232,8 @@ pub enum CaseOutcome {
         snapshots: Vec<SnapshotDifference>,
         /// Timeline around the first finding, one line per entry.
         excerpt: Vec<String>,
-        /// Likely cause, if a step timed out and the timeline points to one.
-        likely_cause: Option<String>,
+        /// Likely cause of the first finding.
+        likely_cause: Option<Cause>,
     },
     /// No finding, but the judge could not decide something that the case tests: on these clusters two events were too
     /// close together to know which came first, or an invariant had nothing to judge.
@@ -242,6 +242,8 @@ pub enum CaseOutcome {
         verdict: Verdict,
         /// Timeline around the first undecided check, one line per entry.
         excerpt: Vec<String>,
+        /// Likely cause, if a wait ended early because the run had shown it.
+        likely_cause: Option<Cause>,
     },
     /// The target or the clusters lack something that the case needs; the case did not run.
     Unsupported {
@@ -305,7 +307,7 @@ impl CaseOutcome {
         if !verdict.findings.is_empty() || !snapshots.is_empty() {
             return Self::Deviates {
                 excerpt: around(verdict.findings.first().or(verdict.inconclusive.first())),
-                likely_cause: cause::of_timeout(timeline),
+                likely_cause: cause::of_failure(timeline, &verdict.findings),
                 verdict,
                 snapshots,
             };
@@ -315,6 +317,7 @@ impl CaseOutcome {
         }
         Self::Inconclusive {
             excerpt: around(verdict.inconclusive.first()),
+            likely_cause: cause::of_early_end(timeline).cloned(),
             verdict,
         }
     }
@@ -328,6 +331,14 @@ impl CaseOutcome {
                 snapshots.is_empty() && baseline.knows_all(case, verdict, asked)
             }
             Self::Inconclusive { .. } | Self::Unsupported { .. } | Self::Broken { .. } => false,
+        }
+    }
+
+    /// Returns the likely cause, if the case failed and something points to one.
+    pub fn likely_cause(&self) -> Option<&Cause> {
+        match self {
+            Self::Deviates { likely_cause, .. } | Self::Inconclusive { likely_cause, .. } => likely_cause.as_ref(),
+            Self::Conforms(_) | Self::Unsupported { .. } | Self::Broken { .. } => None,
         }
     }
 

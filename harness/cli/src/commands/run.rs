@@ -355,6 +355,7 @@ fn settings(
         repeat: arguments.repeat,
         retries: arguments.retries,
         fail_fast: arguments.fail_fast,
+        full_waits: arguments.full_waits,
         pause_on_failure: arguments.pause_on_failure,
         part_of: Some(suite),
         // Read now: the preflight starts the target, which may write files.

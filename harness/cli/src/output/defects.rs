@@ -55,7 +55,7 @@ pub fn details(defect: &Defect, report: &ConformanceReport) -> String {
 }
 
 /// The cases that show a defect, the clearest first.
-fn cases(defect: &Defect) -> String {
+pub fn cases(defect: &Defect) -> String {
     let names: Vec<&str> = defect
         .cases
         .iter()

@@ -15,7 +15,12 @@ use baton_core::{
     event::{CaseOutcome, CaseResult, Event, RunStart, SnapshotDifference, Summary},
     judge::Verdict,
     names::{CaseId, ClusterName, RequirementId},
-    report::{ConformanceReport, described, model::Defect},
+    report::{
+        ConformanceReport,
+        causes::{self, CauseGroup},
+        described,
+        model::Defect,
+    },
 };
 use comfy_table::{Cell, Color};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -25,6 +30,9 @@ use crate::{args::Loudness, show};
 
 /// Number of cases above which a run lists only those that do not conform.
 const LISTED: usize = 50;
+
+/// Number of likely causes that are listed at the end.
+const LISTED_CAUSES: usize = 10;
 
 /// Shows a run: with a progress bar on a terminal, with plain lines elsewhere.
 pub struct Output {
@@ -70,7 +78,7 @@ impl Output {
             },
             Event::CaseAgain { case, reason, .. } => {
                 let text = format!(
-                    "again, alone  {case}: result next to other cases: {}",
+                    "again         {case}: this result does not count: {}",
                     terminal::line(reason)
                 );
                 match &self.progress {
@@ -154,13 +162,7 @@ impl Output {
                 );
             }
         }
-        for defect in described::new_deviations(report) {
-            outln!("--- {}", defects::headline(defect));
-            outln!("{}", defects::details(defect, report));
-            if let Some(text) = self.clearest(defect) {
-                outln!("{text}");
-            }
-        }
+        self.defects(report);
         for result in self.results.values() {
             if let Some(text) = explanation(result, self.target.as_deref()) {
                 outln!("{text}");
@@ -191,6 +193,72 @@ impl Output {
         outln!("{}", sum(summary));
         if let Some(words) = report.partly() {
             outln!("{words}");
+        }
+    }
+
+    /// Prints the defects: those that share a likely cause together, with the first of them in full.
+    fn defects(&self, report: &ConformanceReport) {
+        let causes = causes::of(report);
+        let shared: Vec<&CauseGroup<'_>> = causes.iter().filter(|group| group.is_shared()).collect();
+        let is_grouped = |defect: &Defect| shared.iter().any(|group| group.defects.contains(&defect));
+        for group in &shared {
+            outln!("=== {}\n", group.headline());
+            let early = self.ended_early(group);
+            if early > 0 {
+                outln!(
+                    "{} ended early: the likely cause is that of {}, which waited for the whole time (--full-waits waits \
+                     in all)\n",
+                    show::count(early, "case"),
+                    group.cases.first().map_or("another case", |case| case.as_str())
+                );
+            }
+            let mut of_group = group.defects.iter();
+            if let Some(first) = of_group.next() {
+                self.defect(first, report);
+            }
+            for defect in of_group {
+                outln!(
+                    "--- {}\n  cases     {}\n",
+                    defects::headline(defect),
+                    defects::cases(defect)
+                );
+            }
+        }
+        for defect in described::new_deviations(report).filter(|it| !is_grouped(it)) {
+            self.defect(defect, report);
+        }
+        if shared.len() > 1 {
+            let lines: Vec<String> = shared.iter().take(LISTED_CAUSES).map(|it| it.headline()).collect();
+            outln!("likely causes\n  {}", lines.join("\n  "));
+            if shared.len() > LISTED_CAUSES {
+                outln!("  and {} more", shared.len() - LISTED_CAUSES);
+            }
+            outln!();
+        }
+    }
+
+    /// Returns the number of cases of a group that ended early.
+    fn ended_early(&self, group: &CauseGroup<'_>) -> usize {
+        let of_group = self.results.values().filter(|it| group.cases.contains(&&it.case));
+        of_group
+            .filter(|result| {
+                matches!(
+                    result.outcome,
+                    CaseOutcome::Inconclusive {
+                        likely_cause: Some(_),
+                        ..
+                    }
+                )
+            })
+            .count()
+    }
+
+    /// Prints a defect with the evidence of its clearest case.
+    fn defect(&self, defect: &Defect, report: &ConformanceReport) {
+        outln!("--- {}", defects::headline(defect));
+        outln!("{}", defects::details(defect, report));
+        if let Some(text) = self.clearest(defect) {
+            outln!("{text}");
         }
     }
 
@@ -322,9 +390,18 @@ pub fn explanation(result: &CaseResult, target: Option<&Path>) -> Option<String>
         lines.push(format!("try {number} failed: {failed}"));
     }
     match &result.outcome {
-        CaseOutcome::Conforms(_) | CaseOutcome::Unsupported { .. } => {}
+        // A case that ended early is listed with its cause.
+        CaseOutcome::Conforms(_)
+        | CaseOutcome::Unsupported { .. }
+        | CaseOutcome::Inconclusive {
+            likely_cause: Some(_), ..
+        } => {}
         CaseOutcome::Broken { reason } => lines.push(reason.clone()),
-        CaseOutcome::Inconclusive { verdict, excerpt } => {
+        CaseOutcome::Inconclusive {
+            verdict,
+            excerpt,
+            likely_cause: None,
+        } => {
             lines.push("no deviation was found, but the order or the outcome of this is unknown:".to_owned());
             lines.extend(verdict.inconclusive.iter().map(|finding| format!("{finding}\n")));
             lines.push(around(excerpt));
@@ -354,7 +431,11 @@ fn evidence(result: &CaseResult, target: Option<&Path>) -> String {
         ..
     } = &result.outcome
     {
-        lines.extend(likely_cause.iter().map(|cause| format!("likely cause: {cause}\n")));
+        lines.extend(
+            likely_cause
+                .iter()
+                .map(|cause| format!("likely cause: {}\n", cause.text)),
+        );
         lines.extend(not_judged(verdict));
         lines.extend(verdict.warnings.iter().map(|warning| format!("warning: {warning}\n")));
         lines.push(around(excerpt));

@@ -92,6 +92,8 @@ pub enum PreflightOutcome {
     Passed {
         /// Real time that the failover took.
         wall: Duration,
+        /// Deviations that the failover shows and that the baseline does not cover. Cases judge them again.
+        findings: Vec<String>,
     },
     /// The target does not declare a failover, or the clusters cannot carry it; the reasons.
     Skipped(Vec<String>),
@@ -142,7 +144,7 @@ impl Preflight {
     pub fn run(&self, settings: &Settings) -> Result<PreflightOutcome, PreflightError> {
         let began = Instant::now();
         let settings = &self.settings(settings);
-        let plan = Plan::of(&self.case);
+        let plan = Plan::of(&self.case).asking(settings.asked.clone());
         let reasons = run::unsupported(&self.case, &plan, settings);
         if !reasons.is_empty() {
             return Ok(PreflightOutcome::Skipped(reasons));
@@ -151,9 +153,13 @@ impl Preflight {
         let log = folder.path().join("preflight.target.log");
         let ran = run::execute(&self.case, &plan, settings, &log, &|_| {});
         let ran = ran.map_err(|error| PreflightError::NotRun(error_chain(&error)))?;
+        let findings = self.findings(&ran, settings);
         match self.look(&plan, settings, &ran.timeline) {
-            None => Ok(PreflightOutcome::Passed { wall: began.elapsed() }),
-            Some(error) => Err(with_evidence(error, settings, &ran.timeline, &log)),
+            None => Ok(PreflightOutcome::Passed {
+                wall: began.elapsed(),
+                findings,
+            }),
+            Some(error) => Err(with_evidence(error, settings, &ran.timeline, &findings, &log)),
         }
     }
 
@@ -171,6 +177,19 @@ impl Preflight {
             clean_up_failed: Arc::default(),
             ..settings.clone()
         }
+    }
+
+    /// Returns what the invariants find in the failover, without what the baseline covers, and a label that comes late.
+    fn findings(&self, ran: &run::Ran, settings: &Settings) -> Vec<String> {
+        let baseline = settings.target.baseline();
+        let verdict = &ran.verdict;
+        // Steps of the canary show in its signs.
+        let deviations = verdict.findings.iter().chain(&verdict.elsewhere);
+        let new = deviations
+            .filter(|it| it.step.is_none() && !baseline.covers(&self.case.id, it, &settings.asked))
+            .map(ToString::to_string);
+        let late = signs::late_label(&ran.timeline).filter(|_| self.expects(Stage::Injection));
+        late.into_iter().chain(new).collect()
     }
 
     fn look(&self, plan: &Plan, settings: &Settings, timeline: &Timeline) -> Option<PreflightError> {
@@ -249,14 +268,29 @@ fn flags(switches: &[&Switch], programs: &[Exec]) -> String {
     format!("check that this is set: {}", told.collect::<Vec<_>>().join(", "))
 }
 
-/// Adds the last lines of the target and the path of the timeline to an error.
-fn with_evidence(error: PreflightError, settings: &Settings, timeline: &Timeline, log: &Path) -> PreflightError {
+/// Returns findings as lines below a heading; empty without findings.
+fn listed(findings: &[String]) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let lines = findings.iter().map(|finding| finding.replace('\n', "\n  "));
+    format!("\nits timeline shows:\n  {}", lines.collect::<Vec<_>>().join("\n  "))
+}
+
+/// Adds the findings, the last lines of the target and the path of the timeline to an error.
+fn with_evidence(
+    error: PreflightError,
+    settings: &Settings,
+    timeline: &Timeline,
+    findings: &[String],
+    log: &Path,
+) -> PreflightError {
     let folder: PathBuf = settings.timelines.clone().unwrap_or_else(evidence::folder_of_run);
     let kept = evidence::keep(timeline, &folder, "preflight.jsonl");
-    let mut more = String::new();
+    let mut more = listed(findings);
     let lines = last_lines(log, LAST_LINES);
     if !lines.is_empty() {
-        more = format!("\nlast lines of the target:\n  {}", lines.join("\n  "));
+        more = format!("{more}\nlast lines of the target:\n  {}", lines.join("\n  "));
     }
     if let Ok(kept) = kept {
         more = format!("{more}\nfull timeline: {}", kept.file.display());
@@ -278,7 +312,11 @@ fn with_evidence(error: PreflightError, settings: &Settings, timeline: &Timeline
 /// Describes a preflight that found no problem.
 pub fn message(outcome: &PreflightOutcome) -> String {
     match outcome {
-        PreflightOutcome::Passed { wall } => format!("preflight: a workload failed over in {}", show::seconds(*wall)),
+        PreflightOutcome::Passed { wall, findings } => format!(
+            "preflight: a workload failed over in {}{}",
+            show::seconds(*wall),
+            listed(findings)
+        ),
         PreflightOutcome::Skipped(reasons) => format!("preflight: skipped: {}", reasons.join("; ")),
     }
 }

@@ -9,7 +9,7 @@ use baton_core::{
     names::{ClusterName, RequirementId, RoleName},
     plan::Plan,
     select::BINDING_KINDS,
-    timeline::{Change, Mark, StepEnd, Timeline, World},
+    timeline::{Change, Entry, Mark, Revision, StepEnd, Timeline, World},
 };
 
 /// Alias that the canary's policy gives to its state.
@@ -88,7 +88,7 @@ pub fn look(plan: &Plan, timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -
 fn circumstances(timeline: &Timeline) -> String {
     let mut told = vec![String::new()];
     told.extend(cause::unfit_members(&World::after(timeline.entries())));
-    told.extend(cause::of_timeout(timeline).map(|cause| format!("likely cause: {cause}")));
+    told.extend(cause::of_timeout(timeline).map(|cause| format!("likely cause: {}", cause.text)));
     told.join("\n")
 }
 
@@ -106,7 +106,9 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
     };
     let waited = match end {
         StepEnd::Done => return Sign::Fine,
-        StepEnd::TimedOut { waited_secs, .. } => format!("within {waited_secs} s"),
+        StepEnd::TimedOut { waited_secs, .. } | StepEnd::GivenUp { waited_secs, .. } => {
+            format!("within {waited_secs} s")
+        }
         StepEnd::Refused { message } => return Sign::Wrong(format!("{}: refused: {message}", step.action)),
         StepEnd::TargetEnded => return Sign::Wrong(format!("the target exited: {}", status(timeline))),
         StepEnd::Unsupported { reason } => return Sign::Wrong(format!("{}: unsupported: {reason}", step.action)),
@@ -208,6 +210,40 @@ fn status(timeline: &Timeline) -> &str {
     ended.unwrap_or_default()
 }
 
+/// Describes the state of the canary that its new copy got only after it was created; `None` if it had it from the start,
+/// or never.
+pub fn late_label(timeline: &Timeline) -> Option<String> {
+    let (created, first) = revisions_of_new_copy(timeline).next()?;
+    if state_of(first).is_some() {
+        return None;
+    }
+    let late = revisions_of_new_copy(timeline).find(|(_, revision)| state_of(revision) == Some(STATE));
+    let (entry, _) = late?;
+    let after = entry.at.saturating_sub(created.at).as_secs_f64();
+    Some(format!(
+        "{}: the new copy got the label {ALIAS}={STATE} only {after:.3} s after it was created\n  moment    {:.3} s, entry {}",
+        Stage::Injection.requirement(),
+        entry.at.as_secs_f64(),
+        entry.seq
+    ))
+}
+
+/// Returns the revisions of the new copy.
+fn revisions_of_new_copy(timeline: &Timeline) -> impl Iterator<Item = (&Entry, &Revision)> {
+    let destination = timeline.role(&RoleName::new("destination"));
+    timeline.revisions().filter(move |(_, revision)| {
+        Some(&revision.cluster) == destination
+            && revision.change != Change::Deleted
+            && revision.kind == WORKLOAD.0
+            && revision.object.pointer("/metadata/name").and_then(|it| it.as_str()) == Some(WORKLOAD.1)
+    })
+}
+
+/// Returns the state of the canary in the labels of a copy.
+fn state_of(revision: &Revision) -> Option<&str> {
+    revision.object.pointer("/metadata/labels")?.get(ALIAS)?.as_str()
+}
+
 /// Checks what the workload took along after it has moved.
 fn carried_along(timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
     let tasks = failovers::tasks(timeline.entries());
@@ -226,6 +262,8 @@ fn carried_along(timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
                 let seen = format!("{what} {does} {ALIAS}={other}, expected {STATE}");
                 return Sign::Wrong(seen);
             }
+            // The cases judge the moment.
+            None if stage == Stage::Injection && late_label(timeline).is_some() => {}
             None => {
                 let seen = format!("the workload moved, but {what} has none of its state");
                 return Sign::Absent(stage, seen);
@@ -237,13 +275,7 @@ fn carried_along(timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
 
 /// Returns the labels with which the new copy was created.
 fn labels_of_new_copy(timeline: &Timeline) -> BTreeMap<String, String> {
-    let destination = timeline.role(&RoleName::new("destination"));
-    let first = timeline.revisions().find(|(_, revision)| {
-        Some(&revision.cluster) == destination
-            && revision.change != Change::Deleted
-            && revision.kind == WORKLOAD.0
-            && revision.object.pointer("/metadata/name").and_then(|it| it.as_str()) == Some(WORKLOAD.1)
-    });
+    let first = revisions_of_new_copy(timeline).next();
     let labels = first.and_then(|(_, revision)| revision.object.pointer("/metadata/labels")?.as_object());
     let pair = |(key, value): (&String, &serde_json::Value)| Some((key.clone(), value.as_str()?.to_owned()));
     labels.into_iter().flatten().filter_map(pair).collect()

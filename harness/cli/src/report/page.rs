@@ -4,6 +4,7 @@
 //! bundle, and the script decompresses and draws one when its case is opened.
 
 mod bundles;
+mod causes;
 pub mod defects;
 
 use std::{
@@ -29,6 +30,7 @@ use serde::Serialize;
 
 use crate::show::count;
 use bundles::CASES_IN_BUNDLE;
+use causes::CauseView;
 use defects::{DefectGroup, SourceView};
 
 const TEMPLATE: &str = include_str!("page/page.html");
@@ -59,6 +61,8 @@ struct View<'a> {
     outcomes: Vec<Choice<CaseOutcome>>,
     words: BTreeMap<RequirementResult, &'static str>,
     profiles: Vec<ProfileView>,
+    /// Likely causes of several cases or defects.
+    causes: Vec<CauseView<'a>>,
     /// Defects, grouped by their meaning for the implementation.
     defects: Vec<DefectGroup<'a>>,
     /// Requirements in parts: those with cases, those of documents that are not claimed, and the others.
@@ -124,6 +128,7 @@ struct CaseView<'a> {
     title: &'a str,
     took: String,
     open: bool,
+    likely_cause: Option<&'a str>,
     reasons: &'a [String],
     failed_tries: &'a [String],
     findings: Vec<FindingReport>,
@@ -216,6 +221,7 @@ pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> 
             .map(|result| (result, result.words()))
             .collect(),
         profiles: report.profiles.iter().map(profile).collect(),
+        causes: causes::shared(report),
         defects: defects::groups(report),
         requirements,
         more_failing: all_failing - failing.len(),
@@ -250,6 +256,7 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
             .map(|entry| format!("{:.1} s", entry.at.as_secs_f64()))
             .unwrap_or_default(),
         open: true,
+        likely_cause: timeline_view.likely_cause.as_deref(),
         reasons: &[],
         failed_tries: &[],
         findings: findings.into_iter().map(FindingReport::of).collect(),
@@ -276,6 +283,7 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
         outcomes: Vec::new(),
         words: BTreeMap::new(),
         profiles: Vec::new(),
+        causes: Vec::new(),
         defects: Vec::new(),
         requirements: Vec::new(),
         bundles: bundles_of(&cases)?,
@@ -390,6 +398,12 @@ fn links(names: Vec<String>) -> String {
     html
 }
 
+/// Returns the likely cause of a case, from its timeline if the report is older.
+fn likely_cause<'a>(case: &'a CaseReport, timeline_view: Option<&'a TimelineView>) -> Option<&'a str> {
+    let reported = case.likely_cause.as_ref().map(|cause| cause.text.as_str());
+    reported.or_else(|| timeline_view?.likely_cause.as_deref())
+}
+
 fn view<'a>(
     report: &ConformanceReport,
     case: &'a CaseReport,
@@ -422,6 +436,7 @@ fn view<'a>(
         title: &case.title,
         took: format!("{:.2} s", case.timing.wall_secs),
         open,
+        likely_cause: likely_cause(case, timeline_view),
         reasons: &case.reasons,
         failed_tries: &case.failed_tries,
         findings: [&case.findings, &case.elsewhere, &case.remarks, &case.proposed]

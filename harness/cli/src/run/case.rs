@@ -335,6 +335,7 @@ async fn on_fleet(
         log: files.log,
         on_step: &on_step,
         traffic: files.traffic,
+        precedents: settings.precedents.as_deref(),
     };
     let run = runner::run(&plan, &setup, fleet, &*settings.target, &options);
     let timeline = tokio::select! {
@@ -447,6 +448,7 @@ mod tests {
                 snapshots: Vec::new(),
             },
             excerpt: Vec::new(),
+            likely_cause: None,
         }
     }
 

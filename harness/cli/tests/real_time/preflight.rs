@@ -209,7 +209,10 @@ const ALL: &[&str] = &["Failover", "StatefulFailoverInjection"];
 #[test]
 fn an_installation_with_everything_switched_on_is_fine() {
     let outcome = preflight(&spec("karmada.yaml"), ALL).unwrap();
-    assert!(matches!(outcome, PreflightOutcome::Passed { .. }), "{outcome:?}");
+    let PreflightOutcome::Passed { findings, .. } = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert!(findings.is_empty(), "{findings:?}");
 }
 
 #[test]
@@ -359,4 +362,47 @@ fn without_a_failover_nothing_else_is_run() {
     let (told, code) = run(&["--no-preflight"]);
     assert_eq!(code, Some(3), "{told}");
     assert!(told.contains("1 case on") && !told.contains("preflight"), "{told}");
+}
+
+#[test]
+fn a_label_that_comes_late_is_told_and_does_not_end_the_run() {
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        println!("not tried: python3 is missing");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let targets = root().join("fixtures/targets");
+    let text = fs::read_to_string(targets.join("minimal/minimal.py")).unwrap();
+    let created = "members[name].ask(\"POST\", DEPLOYMENTS, copy)\n        return";
+    let before = "metadata[\"labels\"] |= task.get(\"preservedLabelState\", {})";
+    assert!(text.contains(created) && text.contains(before));
+    let late = "members[name].ask(\"POST\", DEPLOYMENTS, copy)\n        members[name].merge(workload, {\"metadata\": \
+                {\"labels\": late}})\n        return";
+    let text = text
+        .replace(created, late)
+        .replace(before, "late |= task.get(\"preservedLabelState\", {})")
+        .replace(
+            "        for task in tasks:\n            if name not",
+            "        late = {}\n        for task in tasks:\n            if name not",
+        );
+    let script = folder.path().join("minimal.py");
+    fs::write(&script, text).unwrap();
+    let target = fs::read_to_string(targets.join("minimal.yaml")).unwrap();
+    let run = "command: python3\n      args: [SCRIPT]".replace("SCRIPT", script.to_str().unwrap());
+    let target = target.replace("command: ./minimal/minimal.py", &run);
+    let file = folder.path().join("target.yaml");
+    fs::write(&file, target).unwrap();
+    let output = baton(&["run", "deployment-directly"])
+        .args(["--timelines", folder.path().to_str().unwrap()])
+        .args(["--target", file.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let told = printed(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("preflight: a workload failed over in"), "{told}");
+    assert!(
+        told.contains("REC-01: the new copy got the label baton.dev/canary=2 only"),
+        "{told}"
+    );
+    assert!(told.contains("--- REC-01"), "{told}");
 }

@@ -44,6 +44,16 @@ impl Wait {
         true
     }
 
+    /// Returns `true` if nothing has happened and the wait may end early for that.
+    pub(super) fn is_silent(&self) -> bool {
+        self.silence.is_some()
+    }
+
+    /// Waits for the whole time, whether something happens or not.
+    pub(super) fn in_full(&mut self) {
+        self.silence = None;
+    }
+
     /// Handles the events since the last call.
     pub(super) fn take(&mut self, news: &[Entry]) {
         if news.iter().any(is_sign_of_life) {

@@ -181,6 +181,7 @@ async fn timeline(plan: &Plan) -> Timeline {
         log: Path::new("/dev/null"),
         on_step: &|_, _| {},
         traffic: None,
+        precedents: None,
     };
     let ran = run(plan, &setup, &fleet, &Idle, &options).await;
     Box::new(fleet).shut_down().await.unwrap();

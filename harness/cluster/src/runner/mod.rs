@@ -9,6 +9,7 @@
 //! - `wait`: steps that wait for the timeline, without polling; `deadline`: their time limits;
 //! - `membership`: members that leave the federation and join again;
 //! - `metrics`: metrics of the target;
+//! - [`Precedents`]: waits of the run whose end is known, so that others need not wait for the same;
 //! - `hot_loop`: ends steps in which time cannot advance;
 //! - [`Timeouts`]: timeouts per phase; [`RunError`]: errors of runs without a timeline;
 //! - [`Target`]: the implementation under test.
@@ -28,6 +29,7 @@ mod hot_loop;
 mod lag;
 mod membership;
 mod metrics;
+mod precedents;
 mod refused;
 mod step_error;
 mod target;
@@ -37,8 +39,9 @@ mod wait;
 use std::{collections::BTreeMap, path::Path};
 
 use baton_core::{
-    case::model::{Action, ControllerSetup, Fault},
-    names::ClusterName,
+    case::model::{Action, ControllerSetup, Fault, ObjectRef},
+    cause::Cause,
+    names::{CaseId, ClusterName},
     plan::Plan,
     timeline::{Begin, Entry, Mark, StepEnd, Timeline},
     watch::Standpoint,
@@ -55,6 +58,7 @@ use director::Director;
 pub use director::Traffic;
 pub use error::RunError;
 use hot_loop::QuiescenceDetector;
+pub use precedents::{Precedents, Standing};
 pub use target::{CommandEnd, Ended, MetricsError, Running, Target, TargetError};
 pub use timeouts::Timeouts;
 
@@ -111,6 +115,13 @@ struct Run<'a> {
     director: Option<Director>,
     /// Set once the target has ended unasked; then it cannot be used any more.
     ended: bool,
+    /// Waits of earlier cases, if this case may end early.
+    precedents: Option<&'a Precedents>,
+    /// The workload that the present step waits for, if it is about one.
+    waits_for: Option<ObjectRef>,
+    /// The case that waited in full for what the present step waits for, and the cause.
+    given_up: Option<(CaseId, Cause)>,
+    case: CaseId,
 }
 
 /// Everything about a run that is neither the case nor the implementation.
@@ -123,6 +134,8 @@ pub struct RunOptions<'a> {
     pub on_step: &'a (dyn Fn(usize, &str) + Sync),
     /// Gets the writes of the target, if given.
     pub traffic: Option<Traffic>,
+    /// Waits of earlier cases: if given, a wait that has one of their causes ends early.
+    pub precedents: Option<&'a Precedents>,
 }
 
 /// Carries out a plan.
@@ -156,28 +169,7 @@ pub async fn run(
     if let Some(writers) = target.writers() {
         recorder.mark(Mark::Writers(writers));
     }
-    let follower = recorder.follow();
-    let mut run = Run {
-        fleet,
-        target,
-        setup,
-        timeouts: options.timeouts,
-        log: options.log,
-        recorder,
-        follower,
-        seen: Vec::new(),
-        standpoint: Standpoint::default(),
-        running: None,
-        others: BTreeMap::new(),
-        unjoined: BTreeMap::new(),
-        unfinished: None,
-        broken: None,
-        api: None,
-        lost: None,
-        stopping: None,
-        director: None,
-        ended: false,
-    };
+    let mut run = Run::new((fleet, target), setup, plan, recorder, options);
     let mut quiescence = QuiescenceDetector::of(&run.recorder);
     let begun = tokio::select! {
         biased;
@@ -211,6 +203,42 @@ pub async fn run(
         return Err(reason.at(step, text));
     }
     Ok(run.recorder.close(Mark::Closed { writes, idle }))
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        (fleet, target): (&'a dyn Fleet, &'a dyn Target),
+        setup: &'a ControllerSetup,
+        plan: &Plan,
+        recorder: Recorder,
+        options: &RunOptions<'a>,
+    ) -> Self {
+        Self {
+            fleet,
+            target,
+            setup,
+            timeouts: options.timeouts,
+            log: options.log,
+            follower: recorder.follow(),
+            recorder,
+            seen: Vec::new(),
+            standpoint: Standpoint::default(),
+            running: None,
+            others: BTreeMap::new(),
+            unjoined: BTreeMap::new(),
+            unfinished: None,
+            broken: None,
+            api: None,
+            lost: None,
+            stopping: None,
+            director: None,
+            ended: false,
+            precedents: options.precedents,
+            waits_for: None,
+            given_up: None,
+            case: plan.case.clone(),
+        }
+    }
 }
 
 impl Run<'_> {
@@ -264,6 +292,7 @@ impl Run<'_> {
             }
             let text = step.action.to_string();
             self.standpoint = Standpoint::at(plan, number);
+            self.waits_for = precedents::workload_of(&step.action).cloned();
             (options.on_step)(number, &text);
             self.recorder.mark(Mark::StepStarted { step: number, text });
             let end = tokio::select! {
@@ -272,7 +301,11 @@ impl Run<'_> {
                 hot = quiescence.hot() => StepEnd::HotLoop(hot),
             };
             self.look_after_target().await;
-            let end = if self.ended { StepEnd::TargetEnded } else { end };
+            let end = if self.ended {
+                StepEnd::TargetEnded
+            } else {
+                self.or_given_up(end)
+            };
             if let Some(reason) = self.unfinished.take() {
                 self.broken = Some((number + 1, step.action.to_string(), reason));
             }
@@ -280,7 +313,7 @@ impl Run<'_> {
             let (go_on, comes_to_rest) = match &end {
                 StepEnd::Done => (true, true),
                 StepEnd::TimedOut { .. } | StepEnd::Refused { .. } => (is_assertion && self.broken.is_none(), true),
-                StepEnd::TargetEnded | StepEnd::Unsupported { .. } => (false, true),
+                StepEnd::TargetEnded | StepEnd::Unsupported { .. } | StepEnd::GivenUp { .. } => (false, true),
                 StepEnd::HotLoop(_) => (false, false),
             };
             self.recorder.mark(Mark::StepEnded { step: number, end });
@@ -317,7 +350,9 @@ impl Run<'_> {
                 phase,
                 otherwise,
             } => match (self.wait_for(until, *phase).await, otherwise) {
-                (StepEnd::TimedOut { .. }, Some(reason)) => StepEnd::Unsupported { reason: reason.clone() },
+                (StepEnd::TimedOut { .. }, Some(reason)) if self.given_up.is_none() => {
+                    StepEnd::Unsupported { reason: reason.clone() }
+                }
                 (end, _) => end,
             },
             Action::BindRole { role, from, not } => self.bind_role(role, from, not).await,

@@ -65,7 +65,7 @@ impl Run<'_> {
 
     /// Follows the timeline until a condition is decided; returns the elapsed time if the time is up first.
     async fn watch(&mut self, mode: Mode, condition: &Condition, limit: Duration) -> Result<Outcome, Duration> {
-        let mut wait = Wait::begin(limit, self.timeouts.silence);
+        let mut wait = Wait::begin(limit, self.silence(limit));
         self.read_on();
         let mut watch = Watch::begin(mode, condition, &self.seen, self.standpoint);
         loop {
@@ -74,6 +74,9 @@ impl Run<'_> {
             }
             let Some(news) = self.news(&mut wait).await else {
                 if watch.waits_for_garbage_collector() && !self.ended && wait.grant(GARBAGE) {
+                    continue;
+                }
+                if self.waits_in_full(&mut wait) {
                     continue;
                 }
                 return Err(wait.time());
@@ -91,7 +94,7 @@ impl Run<'_> {
         time: Duration,
         mut look: impl FnMut(&World, &Known) -> Option<T>,
     ) -> Result<T, Duration> {
-        let mut wait = Wait::begin(time, self.timeouts.silence);
+        let mut wait = Wait::begin(time, self.silence(time));
         self.read_on();
         let (mut world, mut known) = (World::default(), Known::default());
         let take = |entries: &[Entry], world: &mut World, known: &mut Known| {
@@ -106,6 +109,9 @@ impl Run<'_> {
                 return Ok(found);
             }
             let Some(news) = self.news(&mut wait).await else {
+                if self.waits_in_full(&mut wait) {
+                    continue;
+                }
                 return Err(wait.time());
             };
             take(&news, &mut world, &mut known);

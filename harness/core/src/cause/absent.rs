@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{bindings, list, text};
+use super::{Cause, bindings, list, text};
 use crate::{
     case::model::Phase,
     timeline::{ObjectId, World},
@@ -11,18 +11,13 @@ use crate::{
 const POLICY_KINDS: [&str; 2] = ["PropagationPolicy", "ClusterPropagationPolicy"];
 
 /// A workload that a policy selects by its name and that no binding refers to.
-pub(super) fn unbound(world: &World) -> Option<String> {
-    let policies = world.objects().filter(|(id, _)| {
-        let is_policy = POLICY_KINDS.contains(&id.kind.as_str());
-        is_policy && id.cluster.is_control()
-    });
-    let mut selected = policies.flat_map(|(policy, object)| {
-        let selectors = list(object, "/spec/resourceSelectors").iter();
-        selectors.flat_map(move |selector| {
-            let templates = world.objects().filter(move |(id, _)| selects(selector, policy, id));
-            templates.map(move |(template, _)| (policy, template))
-        })
-    });
+pub(super) fn unbound(world: &World) -> Option<Cause> {
+    unbound_workload(world, |_| true)
+}
+
+/// Such a workload that is also wanted.
+pub(super) fn unbound_workload(world: &World, is_wanted: impl Fn(&ObjectId) -> bool) -> Option<Cause> {
+    let mut selected = selected(world).filter(|(_, template)| is_wanted(template));
     let (policy, template) = selected.find(|(_, template)| !is_bound(world, template))?;
     let mut kinds: Vec<&str> = bindings(world)
         .filter_map(|(_, binding)| text(binding, "/spec/resource/kind"))
@@ -34,10 +29,30 @@ pub(super) fn unbound(world: &World) -> Option<String> {
     } else {
         format!("the bindings refer to: {}", kinds.join(", "))
     };
-    Some(format!(
+    let text = format!(
         "no binding refers to {} {}, which {} {} selects; {others}",
         template.kind, template.name, policy.kind, policy.name
-    ))
+    );
+    let group = format!(
+        "no binding refers to a {} that a {} selects",
+        template.kind, policy.kind
+    );
+    Some(Cause::new(group, text))
+}
+
+/// Returns each policy with each template that it selects by name.
+pub(super) fn selected(world: &World) -> impl Iterator<Item = (&ObjectId, &ObjectId)> {
+    let policies = world.objects().filter(|(id, _)| {
+        let is_policy = POLICY_KINDS.contains(&id.kind.as_str());
+        is_policy && id.cluster.is_control()
+    });
+    policies.flat_map(move |(policy, object)| {
+        let selectors = list(object, "/spec/resourceSelectors").iter();
+        selectors.flat_map(move |selector| {
+            let templates = world.objects().filter(move |(id, _)| selects(selector, policy, id));
+            templates.map(move |(template, _)| (policy, template))
+        })
+    })
 }
 
 /// Returns true if a selector of a policy names this object of the control plane. Selectors by labels are left out: objects
@@ -59,12 +74,13 @@ fn is_bound(world: &World, template: &ObjectId) -> bool {
 }
 
 /// A binding without a cluster, where a step waited for the scheduler.
-pub(super) fn unscheduled(world: &World, phase: &str) -> Option<String> {
+pub(super) fn unscheduled(world: &World, phase: &str) -> Option<Cause> {
     if phase != Phase::Schedule.name() {
         return None;
     }
     let (id, _) = bindings(world).find(|(_, binding)| list(binding, "/spec/clusters").is_empty())?;
-    Some(format!("{} {} has no cluster in `spec.clusters`", id.kind, id.name))
+    let text = format!("{} {} has no cluster in `spec.clusters`", id.kind, id.name);
+    Some(Cause::new("a binding has no cluster", text))
 }
 
 #[cfg(test)]
@@ -111,6 +127,7 @@ mod tests {
     #[test]
     fn a_selected_workload_without_a_binding_is_named_with_its_policy() {
         let job = [named("Job", "job"), policy("Job", "job")];
+        let unbound = |world: &World| unbound(world).map(|cause| cause.text);
         assert_eq!(
             unbound(&world(&job)).as_deref(),
             Some("no binding refers to Job job, which PropagationPolicy policy selects; there are no bindings at all")
@@ -133,7 +150,7 @@ mod tests {
         let world = world(&[binding("Job", "job")]);
         let found = unscheduled(&world, Phase::Schedule.name());
         assert_eq!(
-            found.as_deref(),
+            found.as_ref().map(|cause| cause.text.as_str()),
             Some("ResourceBinding binding has no cluster in `spec.clusters`")
         );
         assert_eq!(unscheduled(&world, Phase::Collect.name()), None);

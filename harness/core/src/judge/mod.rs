@@ -140,7 +140,12 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     let as_run = timeline.begin().map(|begin| plan.as_run(begin));
     let plan = as_run.as_deref().unwrap_or(plan);
     let mut steps = steps::judge(plan, timeline);
-    let invariants = invariants::judge(timeline, &plan.exempt, Some(plan));
+    let mut invariants = invariants::judge(timeline, &plan.exempt, Some(plan));
+    if steps.given_up.is_some() {
+        // A run that ended early had not the time that invariants allow for.
+        invariants.findings.clear();
+        invariants.inconclusive.clear();
+    }
     let mut proved: BTreeSet<RequirementId> = std::mem::take(&mut steps.proved);
     // An invariant proves something only for the case that counts on it; everywhere else it can only refute.
     for invariant in &plan.invariants {
@@ -167,10 +172,12 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     let open = weigh(steps.inconclusive.into_iter().chain(invariants.inconclusive).collect());
     // What cannot be decided makes the case inconclusive only if it could make it deviate.
     let mut inconclusive = open.deviations;
+    let ended_early = steps.given_up.is_some();
+    inconclusive.extend(steps.given_up);
     for finding in open.remarks.iter().chain(&open.proposed) {
         steps.left_open.extend(undecided(finding));
     }
-    if found.deviations.is_empty() {
+    if found.deviations.is_empty() && !ended_early {
         inconclusive.extend(vacuous(plan, &invariants.judged, timeline));
     }
     let mut told = requirements(found.deviations.iter().chain(&found.remarks).chain(&found.proposed));

@@ -11,7 +11,7 @@ use std::{
 };
 
 use assertions::Ground;
-use stops::{ended_badly, hot_loop, not_happened, not_reached, target_ended};
+use stops::{ended_badly, given_up, hot_loop, not_happened, not_reached, target_ended};
 
 use super::{
     Finding, SnapshotText,
@@ -23,6 +23,7 @@ use super::{
 use crate::{
     case::model::{Action, Expect, Fault},
     names::RequirementId,
+    pattern::resolve,
     plan::Plan,
     timeline::{Entry, Event, Mark, StepEnd, Timeline, World},
     watch::{Known, Standpoint, is_left_to_garbage_collector},
@@ -39,6 +40,8 @@ pub struct Judged {
     pub left_open: BTreeMap<RequirementId, String>,
     /// Reasons for which the run as a whole shows nothing: a situation did not last, or the case did not reach its end.
     pub incomplete: Option<String>,
+    /// The wait with which the run ended early, if one did.
+    pub given_up: Option<Finding>,
     /// The feature that the implementation lacks, if the run ended for that.
     pub unsupported: Option<String>,
     pub snapshots: Vec<SnapshotText>,
@@ -98,8 +101,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
             judged.incomplete = Some(reason);
             break;
         };
-        if let Some((StepEnd::Unsupported { reason }, _)) = &run.end {
-            judged.unsupported = Some(reason.clone());
+        if ends_without_result(number, plan, run, &mut judged) {
             break;
         }
         match &step.action {
@@ -149,7 +151,38 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
                 .push(snapshots::take(snapshot, timeline, run.entries.end));
         }
     }
+    name_values(&mut judged, &ran, timeline);
     judged
+}
+
+/// Notes a step with which the run ended although nothing deviates: the implementation lacks something, or the wait ended
+/// early. Returns `true` if it is one.
+fn ends_without_result(number: usize, plan: &Plan, run: &Ran<'_>, judged: &mut Judged) -> bool {
+    let step = &plan.steps[number];
+    if let Some((StepEnd::Unsupported { reason }, _)) = &run.end {
+        judged.unsupported = Some(reason.clone());
+    } else if let Some(finding) = given_up(number, &step.action, run) {
+        let reason = format!("step {} ended early: {}", number + 1, finding.seen);
+        let claimed = plan.steps[number..].iter().flat_map(|step| step.action.claims());
+        judged.leave_open(claimed, &reason);
+        judged.incomplete = Some(reason);
+        judged.given_up = Some(finding);
+    } else {
+        return false;
+    }
+    true
+}
+
+/// Replaces the references in the expectations of findings by the roles and captures that they stand for.
+fn name_values(judged: &mut Judged, ran: &BTreeMap<usize, Ran<'_>>, timeline: &Timeline) {
+    let findings = judged.findings.iter_mut().chain(&mut judged.inconclusive);
+    for finding in findings.chain(&mut judged.given_up) {
+        let run = finding.step.and_then(|step| ran.get(&step));
+        if let Some(run) = run.filter(|_| finding.expected.contains("${")) {
+            let known = known_at(timeline, run.entries.end);
+            finding.expected = resolve(&finding.expected, &known.bindings);
+        }
+    }
 }
 
 fn ran(timeline: &Timeline) -> BTreeMap<usize, Ran<'_>> {

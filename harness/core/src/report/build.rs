@@ -300,6 +300,7 @@ impl CaseReport {
             broken: BTreeSet::new(),
             not_judged: BTreeMap::new(),
             known: result.known,
+            likely_cause: result.outcome.likely_cause().cloned(),
             findings: Vec::new(),
             elsewhere: Vec::new(),
             remarks: Vec::new(),

@@ -2,7 +2,10 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use super::model::{CaseReport, Defect, FindingReport};
+use super::{
+    causes,
+    model::{CaseReport, Defect, FindingReport},
+};
 use crate::{
     catalogue::{Asked, Consequence},
     implementation::baseline::{Baseline, Subject},
@@ -72,16 +75,22 @@ fn all(cases: &[CaseReport]) -> impl Iterator<Item = Found<'_>> {
 }
 
 /// Groups the findings of all cases: findings with the same requirement, field and kind of difference are one defect.
-/// Requirements that one finding shows most clearly share a defect.
+/// Requirements that one finding shows most clearly share a defect. Steps that failed with different likely causes are
+/// different defects.
 pub fn of(cases: &[CaseReport], baseline: &Baseline, asked: &Asked) -> Vec<Defect> {
-    let mut groups: BTreeMap<Difference<'_>, Vec<Found<'_>>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Difference<'_>, Option<&str>), Vec<Found<'_>>> = BTreeMap::new();
     for found in all(cases) {
         for difference in found.differences() {
-            groups.entry(difference).or_default().push(found);
+            let cause = match &difference.0 {
+                Subject::Step(_) => causes::of_finding(found.case, found.finding),
+                Subject::Requirement(_) => None,
+            };
+            let cause = cause.map(|cause| cause.group.as_str());
+            groups.entry((difference, cause)).or_default().push(found);
         }
     }
     let mut merged: Vec<(Vec<Difference<'_>>, Vec<Found<'_>>)> = Vec::new();
-    for (difference, mut group) in groups {
+    for ((difference, _), mut group) in groups {
         group.sort_by_key(Found::clarity);
         let same = |(_, others): &&mut (_, Vec<Found<'_>>)| {
             group

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
 use super::{
-    described,
+    causes, described,
     model::{BaselineEntry, CaseOutcome, CaseReport, ConformanceReport, Defect, FindingReport, ReportError},
 };
 use crate::{
@@ -63,6 +63,12 @@ fn about(report: &ConformanceReport) -> Vec<Property> {
     );
     let defects = described::counted(described::new_deviations(report));
     properties.push(Property::new("defects", defects));
+    let causes = causes::of(report);
+    properties.extend(
+        causes
+            .iter()
+            .map(|group| Property::new("likely.cause", group.headline())),
+    );
     for (name, consequence) in [("remark", Consequence::Remark), ("proposed", Consequence::Proposed)] {
         let defects = described::with(report, consequence);
         let of = |defect| {
@@ -112,6 +118,9 @@ fn test(report: &ConformanceReport, case: &CaseReport) -> TestCase {
         };
         Property::new(key, described::headline(defect))
     }));
+    if let Some(cause) = &case.likely_cause {
+        test.add_property(Property::new("likely.cause", cause.group.as_str()));
+    }
     let left_open = case.not_judged.iter();
     test.add_properties(left_open.map(|(id, why)| Property::new("requirement.notJudged", format!("{id}: {why}"))));
     if let Some(evidence) = &case.evidence {
@@ -238,6 +247,9 @@ fn details(report: &ConformanceReport, case: &CaseReport) -> String {
             let _ = writeln!(text, "  object    {object}");
         }
         let _ = writeln!(text, "  moment    {:.3} s, entry {}", finding.at_secs, finding.entry);
+    }
+    if let Some(cause) = &case.likely_cause {
+        let _ = writeln!(text, "  likely cause: {}", cause.text);
     }
     for snapshot in &case.snapshots {
         let _ = writeln!(text, "the snapshot {snapshot} is not as its file");

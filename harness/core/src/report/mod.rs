@@ -3,6 +3,7 @@
 //!
 //! - [`model`]: the ConformanceReport, an API type for publication; [`build`]: builds it from events;
 //! - [`defects`]: the findings of all cases, each difference once; [`baseline`]: the known defects that still show;
+//! - [`causes`]: failed cases by their likely cause;
 //! - `extent`: how much of the suite a report is about;
 //! - [`described`]: defects in words; [`junit`] and [`summary`]: a report for CI systems, as XML and as Markdown;
 //!   [`lines`]: the events, a line of JSON each;
@@ -12,6 +13,7 @@
 
 pub mod baseline;
 pub mod build;
+pub mod causes;
 pub mod compare;
 pub mod defects;
 pub mod described;

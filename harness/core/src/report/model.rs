@@ -11,6 +11,7 @@ use thiserror::Error;
 use crate::{
     case::read::API_VERSION,
     catalogue::{Consequence, DocumentClaims, Level, Source, Standing, document},
+    cause::Cause,
     digest::Digest,
     event::Suite,
     implementation::{Implementation, versions::VersionRange},
@@ -442,6 +443,9 @@ pub struct CaseReport {
     /// `true` if the baseline covers all deviations.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
+    /// Likely cause of the first finding. Older reports do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likely_cause: Option<Cause>,
     /// Findings that break a MUST; if the case is inconclusive, the undecided checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingReport>,

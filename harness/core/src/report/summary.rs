@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{
+    causes::{self, CauseGroup},
     described,
     model::{CaseOutcome, CaseReport, ConformanceReport, Defect},
 };
@@ -56,6 +57,7 @@ pub fn markdown(report: &ConformanceReport) -> String {
             profile.musts.all()
         );
     }
+    likely_causes(&mut text, report);
     let new: Vec<&Defect> = described::new_deviations(report).collect();
     if !new.is_empty() {
         text.push_str("\n### Defects\n");
@@ -72,7 +74,9 @@ pub fn markdown(report: &ConformanceReport) -> String {
         "Failed without a defect",
         unexplained.chain(of(CaseOutcome::Broken)),
     );
-    table(&mut text, "Inconclusive", of(CaseOutcome::Inconclusive));
+    // Cases that ended early are counted with their cause.
+    let undecided = of(CaseOutcome::Inconclusive).filter(|case| case.likely_cause.is_none());
+    table(&mut text, "Inconclusive", undecided);
     known(&mut text, report);
     text
 }
@@ -94,6 +98,23 @@ fn others(report: &ConformanceReport) -> String {
     } else {
         format!("; {}", numbers.join(", "))
     }
+}
+
+/// Writes the likely causes that explain several cases or defects.
+fn likely_causes(text: &mut String, report: &ConformanceReport) {
+    let causes = causes::of(report);
+    let shared: Vec<&CauseGroup<'_>> = causes.iter().filter(|group| group.is_shared()).collect();
+    if shared.is_empty() {
+        return;
+    }
+    text.push_str("\n### Likely causes\n\n| cases | cause | first case |\n|---|---|---|\n");
+    for group in shared.iter().take(MOST) {
+        let cause = described::one_line(&group.cause.group);
+        let first = group.cases.first().map(|case| plain(case.as_str()));
+        let (number, first) = (group.cases.len(), first.unwrap_or_default());
+        let _ = writeln!(text, "| {number} | {} | {first} |", plain(&cause));
+    }
+    more(text, shared.len());
 }
 
 /// Writes a defect that makes the run fail, for a reader who has not seen the report.

@@ -91,6 +91,24 @@ impl Order {
     }
 }
 
+/// Likely cause of a failure.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Cause {
+    /// The cause without the names of objects. Failures of one group probably have the same cause.
+    pub group: String,
+    /// The cause with the objects of the case.
+    pub text: String,
+}
+
+impl Cause {
+    /// Creates a cause.
+    pub(crate) fn new(group: impl Into<String>, text: impl Into<String>) -> Self {
+        let (group, text) = (group.into(), text.into());
+        Self { group, text }
+    }
+}
+
 /// How a step ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "result")]
@@ -103,6 +121,18 @@ pub enum StepEnd {
         phase: String,
         /// Time that it waited, in seconds.
         waited_secs: f64,
+    },
+    /// The wait ended early: an earlier case of the run waited in full for what the same cause prevents.
+    #[serde(rename_all = "camelCase")]
+    GivenUp {
+        /// The named phase that the step waited in.
+        phase: String,
+        /// Time that it waited, in seconds.
+        waited_secs: f64,
+        /// The case that waited in full.
+        as_in: CaseId,
+        /// The cause, which both cases have.
+        cause: Cause,
     },
     /// The target ended unexpectedly during the step; a [`Mark::TargetEnded`] gives the reason.
     TargetEnded,
@@ -294,11 +324,13 @@ impl Mark {
             | Self::Answered { message: text, .. } => {
                 *text = redact::text(text);
             }
-            Self::StepEnded { end, .. } | Self::CleanedUp { end, .. } => {
-                if let StepEnd::Refused { message } | StepEnd::Unsupported { reason: message } = end {
+            Self::StepEnded { end, .. } | Self::CleanedUp { end, .. } => match end {
+                StepEnd::Refused { message } | StepEnd::Unsupported { reason: message } => {
                     *message = redact::text(message);
                 }
-            }
+                StepEnd::GivenUp { cause, .. } => cause.text = redact::text(&cause.text),
+                StepEnd::Done | StepEnd::TimedOut { .. } | StepEnd::TargetEnded | StepEnd::HotLoop(_) => {}
+            },
             Self::Started { said, .. } | Self::Ran { said, .. } => {
                 for text in said {
                     *text = redact::text(text);

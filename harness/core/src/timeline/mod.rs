@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::names::{ClusterName, RoleName};
 
-pub use mark::{Begin, DEFAULT_NAMESPACE, HotLoop, Mark, Order, StepEnd};
+pub use mark::{Begin, Cause, DEFAULT_NAMESPACE, HotLoop, Mark, Order, StepEnd};
 pub use provenance::Provenance;
 pub use wire::TimelineError;
 pub use world::{ObjectId, World};

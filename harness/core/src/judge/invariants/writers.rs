@@ -34,6 +34,7 @@ pub(super) fn nothing_left(timeline: &Timeline) -> Found {
             ", after {waited_secs} s; an earlier clean-up of this run had failed, so this one was given less time than is due"
         ),
         StepEnd::TimedOut { waited_secs, .. } => format!(", after {waited_secs} s"),
+        StepEnd::GivenUp { as_in, .. } => format!("; ended early, as in {as_in}"),
         StepEnd::TargetEnded => "; the target had ended".to_owned(),
         StepEnd::HotLoop(hot) => format!("; {hot}"),
         StepEnd::Refused { message } | StepEnd::Unsupported { reason: message } => {

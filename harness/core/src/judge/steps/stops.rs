@@ -15,7 +15,14 @@ pub(super) fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timelin
     let entries = timeline.entries();
     let (seen, entry, kind) = match run.end {
         // The end of the target, or of the time, is reported once, and not again for the step.
-        Some((StepEnd::Done | StepEnd::TargetEnded | StepEnd::HotLoop(_) | StepEnd::Unsupported { .. }, _)) => {
+        Some((
+            StepEnd::Done
+            | StepEnd::TargetEnded
+            | StepEnd::HotLoop(_)
+            | StepEnd::Unsupported { .. }
+            | StepEnd::GivenUp { .. },
+            _,
+        )) => {
             return None;
         }
         Some((StepEnd::TimedOut { phase, waited_secs }, entry)) => (
@@ -62,6 +69,38 @@ pub(super) fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timelin
         }
     }
     Some(finding)
+}
+
+/// A wait that ended early, because the run had shown its cause: neither a deviation nor a proof.
+pub(super) fn given_up(number: usize, action: &Action, run: &Ran<'_>) -> Option<Finding> {
+    let Some((
+        StepEnd::GivenUp {
+            waited_secs,
+            as_in,
+            cause,
+            ..
+        },
+        entry,
+    )) = run.end
+    else {
+        return None;
+    };
+    Some(Finding {
+        requirements: BTreeSet::new(),
+        field: None,
+        kind: DifferenceKind::Never,
+        title: "a wait ended early".to_owned(),
+        step: Some(number),
+        expected: action.to_string(),
+        seen: format!(
+            "nothing for {waited_secs} s; the case {as_in} waited in full, and its likely cause is the one here: {}",
+            cause.text
+        ),
+        object: None,
+        seq: entry.seq,
+        at: entry.at,
+        mismatches: Vec::new(),
+    })
 }
 
 /// A target that ended although nothing had told it to.
@@ -151,7 +190,11 @@ pub(super) fn not_reached(plan: &Plan, number: usize, timeline: &Timeline) -> Op
         matches!(
             &entry.event,
             Event::Mark(Mark::StepEnded {
-                end: StepEnd::TimedOut { .. } | StepEnd::Refused { .. } | StepEnd::TargetEnded | StepEnd::HotLoop(_),
+                end: StepEnd::TimedOut { .. }
+                    | StepEnd::Refused { .. }
+                    | StepEnd::TargetEnded
+                    | StepEnd::HotLoop(_)
+                    | StepEnd::GivenUp { .. },
                 ..
             })
         )

@@ -162,7 +162,7 @@ impl TimelineView {
             lanes,
             windows: walk.windows.finish(&walk.drawn),
             events: walk.drawn,
-            likely_cause: cause::of_timeout(timeline),
+            likely_cause: cause::of_timeout(timeline).map(|cause| cause.text),
             left_out: walk.left_out,
         }
     }
@@ -269,6 +269,9 @@ impl Walk<'_> {
                     What::Failed,
                     format!("step {} timed out after {waited_secs} s (phase {phase})", step + 1),
                 )),
+                StepEnd::GivenUp { as_in, .. } => {
+                    Some((What::Failed, format!("step {} ended early, as in {as_in}", step + 1)))
+                }
                 StepEnd::HotLoop(hot) => Some((What::Failed, format!("step {} not ended: {hot}", step + 1))),
                 StepEnd::Refused { message } => Some((What::Failed, format!("step {} refused: {message}", step + 1))),
                 StepEnd::Unsupported { reason } => {
