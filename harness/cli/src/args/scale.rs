@@ -116,7 +116,7 @@ fn limit(text: &str) -> Result<Duration, ValueError> {
         return Err(ValueError::TooShort);
     }
     if duration > LONGEST {
-        return Err("expected a week or less".to_owned());
+        return Err(ValueError::TooLong);
     }
     Ok(duration)
 }

@@ -18,6 +18,9 @@ pub enum ValueError {
     /// The time is too short.
     #[error("expected a second or more")]
     TooShort,
+    /// The time is too long.
+    #[error("expected a week or less")]
+    TooLong,
     /// The text is not a number.
     #[error("expected a number, such as 2.5")]
     Number,

@@ -103,7 +103,7 @@ pub fn workers(number: usize, shard: Shard, plans: Option<usize>, folder: &Path)
 /// # Errors
 /// [`WorkersError::Other`] if it has those of more or fewer.
 pub fn check(folder: &Path, workers: &[Worker]) -> Result<(), WorkersError> {
-    let found = (1..)
+    let found = (1..=u16::MAX)
         .take_while(|number| folder.join(format!("worker-{number}")).exists())
         .count();
     if found == workers.len() {

@@ -189,7 +189,7 @@ impl Target for Registering {
 }
 
 /// A crash, and a second fault at a write for which the next start waits.
-const WHILE_IT_STARTS: &str = r#"
+const WHILE_IT_STARTS: &str = "
 apiVersion: baton.dev/v1alpha1
 kind: Case
 metadata: {name: while-it-starts}
@@ -211,7 +211,7 @@ spec:
             resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: deploy}]
             placement: {clusterAffinity: {clusterNames: [member1]}}
     - elapse: 2m
-"#;
+";
 
 #[test]
 fn a_fault_at_a_write_that_belongs_to_a_start_does_not_stop_the_run() {

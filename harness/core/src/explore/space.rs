@@ -171,16 +171,16 @@ pub fn random(cases: &[&[Point]], wanted: &[MoveFault], number: usize, seed: u64
     }
     let mut known = BTreeSet::new();
     for plan in 0..number {
-        let mut draws = Draws { seed, plan, drawn: 0 };
-        let case = with_points[draws.below(with_points.len())];
+        let mut numbers = Draws { seed, plan, drawn: 0 };
+        let case = with_points[numbers.below(with_points.len())];
         let points = cases[case];
-        let some: Vec<MoveFault> = wanted.iter().copied().filter(|_| draws.below(2) == 0).collect();
+        let some: Vec<MoveFault> = wanted.iter().copied().filter(|_| numbers.below(2) == 0).collect();
         let faults = if some.is_empty() { wanted } else { &some };
         let most = RANDOM_MOVES.end().min(&points.len()) - RANDOM_MOVES.start() + 1;
-        let moves = RANDOM_MOVES.start() + draws.below(most);
+        let moves = RANDOM_MOVES.start() + numbers.below(most);
         let mut at_points = BTreeSet::new();
         while at_points.len() < moves {
-            at_points.insert(draws.below(points.len()));
+            at_points.insert(numbers.below(points.len()));
         }
         let mut drawn: Vec<PlannedMove> = Vec::new();
         let mut identity = Vec::new();
@@ -189,7 +189,7 @@ pub fn random(cases: &[&[Point]], wanted: &[MoveFault], number: usize, seed: u64
             if possible.is_empty() {
                 continue;
             }
-            let one = possible.swap_remove(draws.below(possible.len()));
+            let one = possible.swap_remove(numbers.below(possible.len()));
             identity.push((index, one.0.1.fault, one.0.1.lasts));
             drawn.push(one);
         }
