@@ -131,13 +131,14 @@ fn carry_out(cli: &Cli) -> Exit {
         Command::Schema { of } => with_suite(Suite::load(&roots), |suite| print_schema(*of, &suite)),
         Command::Lint { files } => with_suite(Suite::select(&roots, files), |suite| {
             let findings = lint::look(&roots, &suite.cases);
-            err!("{}", show::warnings(&findings.warnings));
-            err!("{}", show::diagnostics(&findings.errors));
+            let errors = findings.errors();
+            err!("{}", show::warnings(&findings.warnings()));
+            err!("{}", show::diagnostics(&errors));
             if let Err(wrong) = &suite.rules {
                 return wrong_rules(wrong);
             }
-            if !findings.errors.is_empty() {
-                errln!("error: {} in the cases", show::count(findings.errors.len(), "error"));
+            if !errors.is_empty() {
+                errln!("error: {} in the cases", show::count(errors.len(), "error"));
                 return Exit::BadInput;
             }
             outln!("{} without errors", show::count(suite.cases.len(), "case"));

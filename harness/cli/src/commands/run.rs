@@ -31,7 +31,7 @@ use crate::{
     implementation::Described,
     interrupt::Interrupt,
     last_run::LastRun,
-    lint,
+    lint::{self, Findings},
     load::{self, LoadError, Suite},
     output::Output,
     preflight::{self, Preflight},
@@ -58,13 +58,14 @@ pub(super) fn run(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Ru
         show::warnings(spec.as_ref().map_or(&[][..], |spec| &spec.warnings))
     );
     let mut cases = suite.cases;
-    let wrong = lint::look(roots, &cases);
+    let findings = lint::look(roots, &cases);
+    let wrong = findings.errors();
     // Another implementation may bring definitions that allow other objects than those of the program.
     let has_ours = !arguments.on.shares_control_plane() && spec.as_ref().is_none_or(brings_no_api);
-    if has_ours && !wrong.cases.is_empty() {
-        cases.retain(|case| !wrong.cases.contains(&case.id));
-        err!("{}", show::diagnostics(&wrong.errors));
-        let errors = show::count(wrong.errors.len(), "error");
+    if has_ours && !wrong.is_empty() {
+        cases.retain(|case| !findings.has_error(&case.id));
+        err!("{}", show::diagnostics(&wrong));
+        let errors = show::count(wrong.len(), "error");
         if cases.is_empty() {
             errln!("error: {errors} in the cases");
             return Exit::BadInput;
@@ -72,8 +73,8 @@ pub(super) fn run(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Ru
         errln!("error: {errors} in the cases; those that have one were left out");
     }
     let suite = Suite { cases, ..suite };
-    let exit = run_right(suite, all, roots, arguments, spec);
-    if has_ours && !wrong.cases.is_empty() {
+    let exit = run_right(suite, all, roots, arguments, spec, findings);
+    if has_ours && !wrong.is_empty() {
         exit.and(Exit::BadInput)
     } else {
         exit
@@ -86,7 +87,14 @@ fn brings_no_api(spec: &TargetSpec) -> bool {
 }
 
 /// Runs cases in which no error was found.
-fn run_right(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Run, spec: Option<TargetSpec>) -> Exit {
+fn run_right(
+    suite: Suite,
+    all: &Suite,
+    roots: &Roots,
+    arguments: &args::Run,
+    spec: Option<TargetSpec>,
+    findings: Findings,
+) -> Exit {
     let folder = arguments.timelines.clone().unwrap_or_else(evidence::folder_by_default);
     let before = LastRun::read(&folder, roots.folder());
     let failed = match (&before, arguments.selection.rerun_failed) {
@@ -102,7 +110,7 @@ fn run_right(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Run, sp
         Ok(selected) => selected,
         Err(error) => return bad_input(&error, error.help()),
     };
-    err!("{}", show::warnings(&lint::look(roots, &selected.cases).all()));
+    err!("{}", show::warnings(&findings.all_of(&selected.cases)));
     if let Some(folder) = &arguments.timelines
         && let Err(error) = evidence::check(folder)
     {

@@ -35,30 +35,61 @@ use crate::files::Roots;
 /// Result of the checks.
 #[derive(Debug, Default)]
 pub struct Findings {
+    /// Likely mistakes in the files of simulator rules.
+    rules: Vec<Diagnostic>,
+    /// Findings in each case, in the order of the cases.
+    cases: Vec<CaseFindings>,
+}
+
+/// Findings in one case.
+#[derive(Debug)]
+struct CaseFindings {
+    case: CaseId,
     /// Errors, given the known definitions.
-    pub errors: Vec<Diagnostic>,
-    /// Cases with such errors.
-    pub cases: BTreeSet<CaseId>,
+    errors: Vec<Diagnostic>,
     /// Likely mistakes.
-    pub warnings: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
 }
 
 impl Findings {
-    /// Returns all errors and warnings.
-    pub fn all(self) -> Vec<Diagnostic> {
-        [self.errors, self.warnings].concat()
+    /// Returns the errors of all cases. Scenarios of one file that share an error report it once.
+    pub fn errors(&self) -> Vec<Diagnostic> {
+        let mut errors = Vec::new();
+        for case in &self.cases {
+            add(&mut errors, &case.errors);
+        }
+        errors
+    }
+
+    /// Returns `true` if a case has an error.
+    pub fn has_error(&self, case: &CaseId) -> bool {
+        let of_case = |it: &&CaseFindings| it.case == *case;
+        self.cases.iter().find(of_case).is_some_and(|it| !it.errors.is_empty())
+    }
+
+    /// Returns the likely mistakes in all cases and in the rules. Scenarios of one file that share one report it once.
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        let mut warnings = self.rules.clone();
+        for case in &self.cases {
+            add(&mut warnings, &case.warnings);
+        }
+        warnings
+    }
+
+    /// Returns the errors, then the likely mistakes, of some of the cases, with those in the rules.
+    pub fn all_of(mut self, cases: &[Case]) -> Vec<Diagnostic> {
+        let ids: BTreeSet<&CaseId> = cases.iter().map(|case| &case.id).collect();
+        self.cases.retain(|it| ids.contains(&it.case));
+        [self.errors(), self.warnings()].concat()
     }
 }
 
-/// Checks cases. Results are in the order of the cases and of their lines; scenarios of one file that share a result
-/// report it once.
+/// Checks cases. Results are in the order of the cases and of their lines.
 pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
     let sources = Sources::new(roots);
     let bundled = Definitions::bundled();
-    let mut findings = Findings::default();
     let rules = RuleFiles::read(roots, &sources);
-    add(&mut findings.warnings, rules.warnings(roots, &sources, cases));
-    for case in cases {
+    let of_case = |case: &Case| {
         let known = bundled.with_those_of(case);
         let errors = [
             definitions::errors(case, &known, &sources),
@@ -76,21 +107,29 @@ pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
             statuses::impossible(case, &sources),
             simulator::unwritten(case, &rules, &sources),
         ];
-        let errors = errors.concat();
-        if !errors.is_empty() {
-            findings.cases.insert(case.id.clone());
+        CaseFindings {
+            case: case.id.clone(),
+            errors: sorted(errors.concat()),
+            warnings: sorted(warnings.concat()),
         }
-        add(&mut findings.errors, errors);
-        add(&mut findings.warnings, warnings.concat());
+    };
+    Findings {
+        rules: sorted(rules.warnings(roots, &sources, cases)),
+        cases: cases.iter().map(of_case).collect(),
     }
-    findings
 }
 
-fn add(all: &mut Vec<Diagnostic>, mut new: Vec<Diagnostic>) {
-    new.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+/// Sorts findings by their places.
+fn sorted(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    found.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+    found
+}
+
+/// Adds the findings that are not there yet.
+fn add(all: &mut Vec<Diagnostic>, new: &[Diagnostic]) {
     for diagnostic in new {
-        if !all.contains(&diagnostic) {
-            all.push(diagnostic);
+        if !all.contains(diagnostic) {
+            all.push(diagnostic.clone());
         }
     }
 }
