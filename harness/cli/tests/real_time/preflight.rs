@@ -271,8 +271,14 @@ fn what_the_contract_asks_for_and_is_not_there_is_named() {
     the test failover did not work: a policy for Deployment baton-canary led to no binding with that in `spec.resource` within 15 s, but to a ResourceBinding of Deployment default/another
     likely cause: no binding refers to Deployment baton-canary, which PropagationPolicy baton-canary selects; the bindings refer to: Deployment
     ");
-    insta::assert_snapshot!(said(Idle::NoCopy), @"the test failover did not work: no Deployment baton-canary was ever seen on member1: a copy has the kind, the namespace and the name of its template");
-    insta::assert_snapshot!(said(Idle::NoHealth), @"the test failover did not work: the workload's status got into its binding, but not that it is Healthy within 15 s: cases wait for `status.aggregatedStatus[].health`, or for the health in the status of its Work");
+    insta::assert_snapshot!(said(Idle::NoCopy), @"
+    the test failover did not work: no Deployment baton-canary was ever seen on member1: a copy has the kind, the namespace and the name of its template
+    likely cause: `spec.failover` of ResourceBinding of-canary is not that of PropagationPolicy baton-canary, which selects its workload
+    ");
+    insta::assert_snapshot!(said(Idle::NoHealth), @"
+    the test failover did not work: the workload's status got into its binding, but not that it is Healthy within 15 s: cases wait for `status.aggregatedStatus[].health`, or for the health in the status of its Work
+    likely cause: `spec.failover` of ResourceBinding of-canary is not that of PropagationPolicy baton-canary, which selects its workload
+    ");
 }
 
 #[test]
