@@ -25,9 +25,11 @@ use baton_core::{
 use common::spoiled;
 use reports::{events, known, mixed, report, report_with, result, timelines, unsupported, verified};
 
-/// Digests are those of cases and fixtures, which may change without a report becoming another one.
+/// Digests of cases and fixtures and the program's version may change without a report becoming another one.
 fn assert_snapshot(name: &str, text: &str) {
-    insta::with_settings!({filters => vec![("sha256:[0-9a-f]{64}", "sha256:<hex>")]}, {
+    let version = format!(r"\b{}\b", env!("CARGO_PKG_VERSION").replace('.', r"\."));
+    let filters = vec![("sha256:[0-9a-f]{64}", "sha256:<hex>"), (version.as_str(), "<version>")];
+    insta::with_settings!({filters => filters}, {
         insta::assert_snapshot!(name, text);
     });
 }
