@@ -1,4 +1,4 @@
-//! Assertions that blame many requirements for one field, and assertions that no label can meet.
+//! Assertions that blame many requirements for one field, and assertions that no label or no timeline can meet.
 
 use std::collections::BTreeMap;
 
@@ -89,6 +89,27 @@ pub(super) fn no_texts(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+/// Returns warnings about assertions on the values of environment variables, which are dropped from timelines.
+pub(super) fn dropped(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
+    let is_dropped = |place: &Vec<String>| {
+        let mut below_env = place.iter().skip_while(|key| *key != "env");
+        below_env.next().is_some() && below_env.any(|key| key == "value")
+    };
+    let of_values = case.steps.iter().filter(|step| match &step.action {
+        Action::Assert(assertion) => match &assertion.condition.expect {
+            Expect::Match(whole) => whole.places().iter().any(is_dropped),
+            _ => false,
+        },
+        _ => false,
+    });
+    let warning = |step| {
+        let message = "values of environment variables are not recorded: every one is `<redacted>`".to_owned();
+        let help = "look at the names of the variables, or at an annotation with the same value";
+        sources.of_step(case, step, message, help)
+    };
+    of_values.map(warning).collect()
 }
 
 /// Returns the patterns of objects in the assertions of a case.

@@ -6,8 +6,8 @@
 //! - `paths`: paths that name a field which a status cannot have; warnings;
 //! - `statuses`: conditions that no status can meet; warnings;
 //! - `steps`: impossible taints; errors. Objects that are not recorded, gates that are off or misspelt; warnings;
-//! - `assertions`: assertions that blame many requirements for one field, or ask for a label that is not injected;
-//!   warnings;
+//! - `assertions`: assertions that blame many requirements for one field, ask for a label that is not injected, or look
+//!   at values that are not recorded; warnings;
 //! - `scripts`: scripts of customizations that are not valid Lua; warnings;
 //! - `simulator`: statuses that nothing writes, rules for kinds that nothing defines; warnings;
 //! - `place`: positions in the files of a case.
@@ -103,6 +103,7 @@ pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
             assertions::sweeping(case, &sources),
             assertions::never_injected(case, &sources),
             assertions::no_texts(case, &sources),
+            assertions::dropped(case, &sources),
             paths::missing_fields(case, &sources),
             statuses::impossible(case, &sources),
             simulator::unwritten(case, &rules, &sources),

@@ -113,6 +113,11 @@ fn what_can_come_to_nothing_is_told() {
                     return true
                   }
     - assert: {mode: now, of: {kind: ConfigMap, name: settings}, on: control, absent: true}
+    - assert:
+        mode: now
+        of: {kind: Deployment, name: deploy}
+        on: control
+        match: {spec: {template: {spec: {containers: {contains: [{env: {contains: [{name: MODE, value: fast}]}}]}}}}}
 ";
     let folder = folder(&[("cases/mine/mine.yaml", &case(steps))]);
     let (code, told, error) = lint(folder.path());
