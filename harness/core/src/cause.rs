@@ -91,7 +91,8 @@ pub fn of_wait(entries: &[Entry], phase: &str, began: Duration, now: Duration) -
 }
 
 /// Returns what certainly keeps a workload from being propagated as a step waits for: no binding refers to it, its binding
-/// is not as its policy says, or it is on fewer clusters than its placement names. `None` if there may be another cause.
+/// has neither a cluster nor the placement of its policy, it is on fewer clusters than its placement names, or it stays on
+/// a tainted cluster without the failover behavior of its policy. `None` if there may be another cause.
 pub fn certain(world: &World, workload: &ObjectRef) -> Option<Cause> {
     absent::unbound_workload(world, |id| {
         id.kind == workload.kind

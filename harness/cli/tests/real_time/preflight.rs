@@ -273,11 +273,11 @@ fn what_the_contract_asks_for_and_is_not_there_is_named() {
     ");
     insta::assert_snapshot!(said(Idle::NoCopy), @"
     the test failover did not work: no Deployment baton-canary was ever seen on member1: a copy has the kind, the namespace and the name of its template
-    likely cause: `spec.failover` of ResourceBinding of-canary is not that of PropagationPolicy baton-canary, which selects its workload
+    likely cause: ResourceBinding of-canary is scheduled to member1, but there is no Deployment baton-canary on member1
     ");
     insta::assert_snapshot!(said(Idle::NoHealth), @"
     the test failover did not work: the workload's status got into its binding, but not that it is Healthy within 15 s: cases wait for `status.aggregatedStatus[].health`, or for the health in the status of its Work
-    likely cause: `spec.failover` of ResourceBinding of-canary is not that of PropagationPolicy baton-canary, which selects its workload
+    likely cause: ResourceBinding of-canary says of Deployment baton-canary on member1: health Unknown
     ");
 }
 

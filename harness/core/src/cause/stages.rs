@@ -19,21 +19,23 @@ struct Bound<'w> {
     namespace: &'w str,
 }
 
-/// Fields that a binding takes from its policy.
-const OF_POLICY: [&str; 2] = ["failover", "placement"];
-
 /// Returns the first stage that is missing for some binding, in the order in which a failover needs them.
 pub(super) fn first_missing<'w>(world: &'w World) -> Option<Cause> {
     let all: Vec<Bound<'w>> = bound(world).collect();
-    let stages: [fn(&Bound<'w>) -> Option<Cause>; 9] = [
-        Bound::other_policy,
-        Bound::without_cluster,
-        Bound::not_evicted,
+    let stages: [fn(&Bound<'w>) -> Option<Cause>; 10] = [
+        |bound| {
+            bound
+                .without_cluster()
+                .map(|cause| bound.other_placement().unwrap_or(cause))
+        },
+        |bound| bound.not_evicted().map(|cause| bound.other_failover().unwrap_or(cause)),
         Bound::on_fewer_clusters,
         Bound::left_behind,
         Bound::without_copy,
         Bound::not_collected,
         Bound::without_health,
+        Bound::other_placement,
+        Bound::other_failover,
         Bound::task_remains,
     ];
     stages.iter().find_map(|stage| all.iter().find_map(stage))
@@ -47,7 +49,9 @@ pub(super) fn certain(world: &World, workload: &ObjectRef) -> Option<Cause> {
             && bound.namespace == workload.namespace.as_deref().unwrap_or_default()
     };
     let bound = bound(world).find(is_meant)?;
-    bound.other_policy().or_else(|| bound.on_fewer_clusters())
+    let unplaced = bound.without_cluster().and_then(|_| bound.other_placement());
+    let placed = unplaced.or_else(|| bound.on_fewer_clusters());
+    placed.or_else(|| bound.not_evicted().and_then(|_| bound.other_failover()))
 }
 
 fn bound(world: &World) -> impl Iterator<Item = Bound<'_>> {
@@ -95,8 +99,17 @@ impl<'w> Bound<'w> {
         format!("{} {}", self.id.kind, self.id.name)
     }
 
-    /// Finds a binding that does not have what its policy says.
-    fn other_policy(&self) -> Option<Cause> {
+    /// Finds a binding whose placement is not that of its policy. It may have the right clusters all the same.
+    fn other_placement(&self) -> Option<Cause> {
+        self.other_than_policy("placement")
+    }
+
+    /// Finds a binding whose behavior on failures is not that of its policy. Only evictions depend on it.
+    fn other_failover(&self) -> Option<Cause> {
+        self.other_than_policy("failover")
+    }
+
+    fn other_than_policy(&self, field: &str) -> Option<Cause> {
         let is_template =
             |it: &ObjectId| it.kind == self.kind && it.name == self.name && it.namespace == self.namespace;
         let mut policies = selected(self.world).filter(|(_, template)| is_template(template));
@@ -105,9 +118,9 @@ impl<'w> Bound<'w> {
             return None;
         }
         let spec = &self.world.get(policy)?["spec"];
-        let field = OF_POLICY
-            .iter()
-            .find(|field| spec[**field] != self.binding["spec"][**field])?;
+        if spec[field] == self.binding["spec"][field] {
+            return None;
+        }
         let text = format!(
             "`spec.{field}` of {} is not that of {} {}, which selects its workload",
             self.in_words(),
@@ -394,11 +407,17 @@ mod tests {
         let selectors = json!([{"kind": "Job", "name": "job"}]);
         let policy =
             json!({"metadata": {"name": "p"}, "spec": {"resourceSelectors": selectors, "failover": {"cluster": {}}}});
-        let objects = [
+        let taints = json!([{"key": "baton.dev/failed", "effect": "NoExecute"}]);
+        let failed = json!({"metadata": {"name": "member1"}, "spec": {"taints": taints}});
+        let mut objects = vec![
             ("control", "PropagationPolicy", policy),
             ("control", "Job", copy(&json!({}))),
+            ("member1", "Job", copy(&json!({}))),
             ("control", BINDING, fewer),
         ];
+        // Before a cluster fails, it is not the failover behavior that is missing.
+        assert_eq!(missing(&objects).as_deref(), Some(told));
+        objects.push(("control", "Cluster", failed));
         let told =
             "`spec.failover` of ResourceBinding b is not that of PropagationPolicy p, which selects its workload";
         assert_eq!(missing(&objects).as_deref(), Some(told));
