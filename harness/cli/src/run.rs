@@ -15,7 +15,6 @@ use crate::settings::Settings;
 use baton_cluster::{fleet::TimeMode, runner::Standing};
 use baton_core::{
     case::model::Case,
-    cause::Cause,
     digest::Digest,
     event::{CaseOutcome, CaseResult, Event, RunStart, Suite, Summary},
     report::settled,
@@ -72,11 +71,14 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
         }
         emit(event);
     };
+    let in_full = Settings {
+        precedents: None,
+        ..settings.clone()
+    };
     let beside_others = Settings {
         beside_others: true,
         retries: 0,
-        precedents: None,
-        ..settings.clone()
+        ..in_full.clone()
     };
     let later = run_some(
         with_seeds(&layout.beside_each_other, settings),
@@ -93,41 +95,31 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
     };
     let all = with_seeds(&layout.rest, settings).chain(later.again);
     let at_once = layout.rest_at_once;
-    let early = run_some(all, at_once, settings, &mut |event| tell_alone(&mut confirmed, event)).if_in_vain;
-    end_early(early, at_once, settings, &mut |event| tell_alone(&mut confirmed, event));
+    let early = run_some(all, at_once, settings, &mut |event| tell_alone(&mut confirmed, event)).early;
+    let (settled, open): (Vec<_>, Vec<_>) = early.into_iter().partition(|(_, it)| is_settled(it, settings));
+    for (_, result) in settled {
+        tell_alone(&mut confirmed, &Event::CaseEnded(result));
+    }
+    if !settings.stop.load(Ordering::SeqCst) {
+        for (_, result) in &open {
+            tell_alone(&mut confirmed, &again(result));
+        }
+        let all = open.iter().map(|(case, result)| (*case, result.seed));
+        run_some(all, at_once, &in_full, &mut |event| tell_alone(&mut confirmed, event));
+    }
     for (case, result) in later.if_confirmed {
         if confirmed.covers(&result) {
             tell_alone(&mut confirmed, &Event::CaseEnded(result));
         } else if !settings.stop.load(Ordering::SeqCst) {
             tell_alone(&mut confirmed, &again(&result));
             let one = std::iter::once((case, result.seed));
-            run_some(one, 1, settings, &mut |event| tell_alone(&mut confirmed, event));
+            run_some(one, 1, &in_full, &mut |event| tell_alone(&mut confirmed, event));
         }
     }
     summary.not_begun = count.saturating_sub(ended);
     summary.wall = began.elapsed();
     emit(&Event::RunEnded(summary.clone()));
     summary
-}
-
-/// Ends cases that ended early, now that it is known if others waited in vain for the same; runs the rest again.
-fn end_early(early: Vec<(&Case, Box<CaseResult>)>, at_once: usize, settings: &Settings, tell: &mut dyn FnMut(&Event)) {
-    let (in_vain, not_in_vain): (Vec<_>, Vec<_>) = early.into_iter().partition(|(_, it)| is_in_vain(it, settings));
-    for (_, result) in in_vain {
-        tell(&Event::CaseEnded(result));
-    }
-    if settings.stop.load(Ordering::SeqCst) {
-        return;
-    }
-    let waiting_in_full = Settings {
-        precedents: None,
-        ..settings.clone()
-    };
-    for (_, result) in &not_in_vain {
-        tell(&again(result));
-    }
-    let all = not_in_vain.iter().map(|(case, result)| (*case, result.seed));
-    run_some(all, at_once, &waiting_in_full, tell);
 }
 
 /// Returns cases with all their seeds, lazily: there may be more than fit into memory.
@@ -149,8 +141,8 @@ struct Later<'c> {
     again: Vec<(&'c Case, u64)>,
     /// Cases whose results count if a case that runs alone breaks the same requirements.
     if_confirmed: Vec<(&'c Case, Box<CaseResult>)>,
-    /// Cases that ended early, whose results count if the case that waited for the whole time did so in vain.
-    if_in_vain: Vec<(&'c Case, Box<CaseResult>)>,
+    /// Cases that ended early, while the case on whose wait they rely had not ended.
+    early: Vec<(&'c Case, Box<CaseResult>)>,
 }
 
 /// Returns `true` if cases may end early. In virtual time waiting costs nothing.
@@ -159,15 +151,9 @@ fn may_end_early(settings: &Settings) -> bool {
     is_real && !settings.full_waits && !settings.pause_on_failure
 }
 
-/// Returns the cause for which a case ended early, if it did.
-fn early_end(result: &CaseResult) -> Option<&Cause> {
-    let is_undecided = matches!(result.outcome, CaseOutcome::Inconclusive { .. });
-    result.outcome.likely_cause().filter(|_| is_undecided)
-}
-
-/// Returns `true` unless a case ended early and the other case that it relies on did not wait in vain, or still waits.
-fn is_in_vain(result: &CaseResult, settings: &Settings) -> bool {
-    let Some(cause) = early_end(result) else {
+/// Returns `true` if the result of a case counts: it did not end early, or the case on whose wait it relies deviates.
+fn is_settled(result: &CaseResult, settings: &Settings) -> bool {
+    let Some(cause) = result.outcome.early_end() else {
         return true;
     };
     let standing = settings.precedents.as_deref().and_then(|it| it.standing(cause));
@@ -217,8 +203,8 @@ fn run_some<'c>(
                     let result = run_case(case, &settings, &emit);
                     note_end(&result, &settings);
                     let mut later = later.lock().unwrap_or_else(PoisonError::into_inner);
-                    if !is_in_vain(&result, &settings) {
-                        later.if_in_vain.push((case, Box::new(result)));
+                    if !is_settled(&result, &settings) {
+                        later.early.push((case, Box::new(result)));
                         continue;
                     }
                     match side_by_side::weight(&result, &settings) {

@@ -342,6 +342,14 @@ impl CaseOutcome {
         }
     }
 
+    /// Returns the cause for which the case ended early, if it did.
+    pub fn early_end(&self) -> Option<&Cause> {
+        match self {
+            Self::Inconclusive { likely_cause, .. } => likely_cause.as_ref(),
+            Self::Conforms(_) | Self::Deviates { .. } | Self::Unsupported { .. } | Self::Broken { .. } => None,
+        }
+    }
+
     /// Returns the judge's verdict, if the case was judged.
     pub fn verdict(&self) -> Option<&Verdict> {
         match self {

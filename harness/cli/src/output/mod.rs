@@ -239,18 +239,8 @@ impl Output {
 
     /// Returns the number of cases of a group that ended early.
     fn ended_early(&self, group: &CauseGroup<'_>) -> usize {
-        let of_group = self.results.values().filter(|it| group.cases.contains(&&it.case));
-        of_group
-            .filter(|result| {
-                matches!(
-                    result.outcome,
-                    CaseOutcome::Inconclusive {
-                        likely_cause: Some(_),
-                        ..
-                    }
-                )
-            })
-            .count()
+        let early = self.results.values().filter(|it| it.outcome.early_end().is_some());
+        early.filter(|it| group.cases.contains(&&it.case)).count()
     }
 
     /// Prints a defect with the evidence of its clearest case.

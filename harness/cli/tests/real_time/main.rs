@@ -17,6 +17,7 @@ mod spoiled;
 
 mod certificates;
 mod clusters;
+mod early_ends;
 mod faults;
 mod install;
 mod interrupted;
