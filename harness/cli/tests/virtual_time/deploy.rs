@@ -63,9 +63,14 @@ fn commands_are_understood(#[case] file: &str, #[case] before: &str, #[case] tim
 #[case("explore.yaml", &["Job", "Job"])]
 fn manifests_are_kubernetes_objects(#[case] file: &str, #[case] expected: &[&str]) {
     let text = fs::read_to_string(root().join("fixtures/deploy").join(file)).unwrap();
-    let kinds = plain::documents(&text).map(|document| {
-        let object = document.unwrap();
-        object["kind"].as_str().unwrap().to_owned()
-    });
-    assert_eq!(kinds.collect::<Vec<_>>(), expected);
+    let objects: Vec<_> = plain::documents(&text).map(Result::unwrap).collect();
+    let kinds: Vec<_> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, expected);
+    let image = format!("baton:{}", env!("CARGO_PKG_VERSION"));
+    for job in objects.iter().filter(|object| object["kind"] == "Job") {
+        assert_eq!(
+            job["spec"]["template"]["spec"]["containers"][0]["image"], image,
+            "{file}"
+        );
+    }
 }
