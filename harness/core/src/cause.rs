@@ -238,8 +238,8 @@ fn without_status(world: &World) -> Option<Cause> {
         };
         !id.cluster.is_control() && resources.iter().any(same)
     };
-    let is_empty = |object: &Value| object["status"].as_object().is_none_or(serde_json::Map::is_empty);
-    let (id, _) = world.objects().find(|(id, object)| is_copy(id) && is_empty(object))?;
+    let mut objects = world.objects();
+    let (id, _) = objects.find(|(id, object)| is_copy(id) && has_no_members(&object["status"]))?;
     let text = format!(
         "the status of {} {} on {} is empty: neither `setStatus` nor a rule of the workload simulator has written it",
         id.kind, id.name, id.cluster
@@ -300,6 +300,11 @@ fn in_words(kind: &str, status: &str, condition: &Value) -> String {
         reason.unwrap_or_default(),
         message.unwrap_or_default()
     )
+}
+
+/// Returns `true` for an empty map, and for anything that is not a map.
+fn has_no_members(value: &Value) -> bool {
+    value.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
 fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {

@@ -115,7 +115,8 @@ fn with_workers(workers: &[Worker], arguments: &[OsString], path: &Path, resume:
     let Some((first, others)) = workers.split_first() else {
         return Exit::BadInput;
     };
-    if ends.contains(&End::Code(INVALID)) {
+    let ended_as = |exit: Exit| ends.contains(&End::Code(i32::from(exit.code())));
+    if ended_as(Exit::BadInput) {
         return Exit::BadInput;
     }
     let others: Vec<PathBuf> = others.iter().map(|it| it.folder.clone()).collect();
@@ -135,20 +136,13 @@ fn with_workers(workers: &[Worker], arguments: &[OsString], path: &Path, resume:
         );
         return Exit::Interrupted;
     }
-    let is_broken = |end: &End| matches!(end, End::Died | End::Code(BROKEN));
-    let broken = if ends.iter().any(is_broken) {
+    let broken = if ends.contains(&End::Died) || ended_as(Exit::Broken) {
         Exit::Broken
     } else {
         Exit::Conforms
     };
     exit_of(&explored).and(broken)
 }
-
-/// Exit code of a worker whose arguments are invalid.
-const INVALID: i32 = 2;
-
-/// Exit code of a worker that could not explore.
-const BROKEN: i32 = 3;
 
 /// The exit code for the outcomes of plans.
 fn exit_of(explored: &Explored) -> Exit {

@@ -44,6 +44,17 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Returns the exit code of the process.
+    const fn code(self) -> u8 {
+        match self {
+            Self::Conforms => 0,
+            Self::Deviates => 1,
+            Self::BadInput => 2,
+            Self::Broken => 3,
+            Self::Interrupted => 130,
+        }
+    }
+
     /// Returns the worse of two results. A deviation counts more than cases that could not be judged.
     fn and(self, other: Self) -> Self {
         let rank = |exit: Self| match exit {
@@ -59,13 +70,7 @@ impl Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Conforms => Self::SUCCESS,
-            Exit::Deviates => Self::from(1),
-            Exit::BadInput => Self::from(2),
-            Exit::Broken => Self::from(3),
-            Exit::Interrupted => Self::from(130),
-        }
+        Self::from(exit.code())
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     fs, io,
     net::Ipv4Addr,
     path::PathBuf,
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Output, Stdio},
     sync::{Arc, Mutex},
 };
 
@@ -32,7 +32,10 @@ use kube::{
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::common::{baton, printed};
+use crate::{
+    common::{baton, printed},
+    interrupted::send,
+};
 
 const NAMES: [&str; 3] = ["control", "member1", "member2"];
 
@@ -305,15 +308,10 @@ fn after_an_interrupt_all_is_removed() {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // Once there is a workload, every cluster has an object to remove.
     clusters.runtime.block_on(until_a_deployment(&clusters.servers[1]));
-    interrupt(&child);
+    send("INT", &child);
     let ran = Ran::of(&child.wait_with_output().unwrap());
     ran.expect(130, "interrupted; cleaning up");
     assert_eq!(clusters.there(), before);
-}
-
-fn interrupt(child: &Child) {
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(sent.unwrap().success());
 }
 
 async fn until_a_deployment(server: &ApiServer) {

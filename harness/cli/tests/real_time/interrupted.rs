@@ -35,7 +35,8 @@ fn begun(folder: &Path) -> (Child, Lines<BufReader<File>>) {
     (run, events)
 }
 
-fn send(signal: &str, run: &Child) {
+/// Sends a signal to a process.
+pub(crate) fn send(signal: &str, run: &Child) {
     let command = format!("kill -s {signal} {}", run.id());
     assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
 }

@@ -2,7 +2,8 @@
 
 use std::{
     io::{BufRead as _, BufReader},
-    process::{Child, Command, Stdio},
+    path::Path,
+    process::{Child, Stdio},
     sync::Arc,
     time::Duration,
 };
@@ -21,7 +22,10 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::{runtime::Runtime, time::timeout};
 
-use crate::common::{baton, outcome};
+use crate::{
+    common::{baton, outcome},
+    interrupted::send,
+};
 
 /// Deadline of each wait.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -49,7 +53,7 @@ fn is_ready(conditions: &Value) -> bool {
 }
 
 /// Starts a process with two members, and waits until they are registered.
-fn members(first: usize, kubeconfig: &std::path::Path) -> Child {
+fn members(first: usize, kubeconfig: &Path) -> Child {
     let mut process = baton(&[
         "member",
         "--count",
@@ -131,8 +135,7 @@ fn members_of_four_processes_take_workloads_and_leave_nothing_behind() {
         clusters
     });
     for process in processes {
-        let command = format!("kill -s INT {}", process.id());
-        assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
+        send("INT", &process);
         assert_eq!(process.wait_with_output().unwrap().status.code(), Some(0));
     }
     let left = runtime.block_on(clusters.list(&ListParams::default())).unwrap();

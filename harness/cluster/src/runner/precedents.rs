@@ -164,13 +164,17 @@ impl Run<'_> {
 mod tests {
     use super::*;
 
+    fn unbound_job() -> Cause {
+        Cause {
+            group: "no binding refers to a Job".to_owned(),
+            text: "no binding refers to Job job".to_owned(),
+        }
+    }
+
     #[test]
     fn a_case_that_waited_in_vain_decides_about_others_once_it_deviates() {
         let precedents = Precedents::default();
-        let cause = Cause {
-            group: "no binding refers to a Job".to_owned(),
-            text: "no binding refers to Job job".to_owned(),
-        };
+        let cause = unbound_job();
         let [first, second, third] = ["first", "second", "third"].map(CaseId::new);
         assert_eq!(precedents.standing(&cause), None);
         assert_eq!(
@@ -190,10 +194,7 @@ mod tests {
     #[test]
     fn a_cause_that_went_away_decides_nothing() {
         let precedents = Precedents::default();
-        let cause = Cause {
-            group: "no binding refers to a Job".to_owned(),
-            text: "no binding refers to Job job".to_owned(),
-        };
+        let cause = unbound_job();
         let [first, second] = ["first", "second"].map(CaseId::new);
         assert_eq!(precedents.deciding(&first, &cause), None);
         precedents.ended(&first, true);
@@ -204,10 +205,7 @@ mod tests {
     #[test]
     fn a_case_whose_deviation_was_known_leaves_the_wait_to_the_next() {
         let precedents = Precedents::default();
-        let cause = Cause {
-            group: "no binding refers to a Job".to_owned(),
-            text: "no binding refers to Job job".to_owned(),
-        };
+        let cause = unbound_job();
         let [first, second] = ["first", "second"].map(CaseId::new);
         assert_eq!(precedents.deciding(&first, &cause), None);
         precedents.waited(&first, Some(&cause));

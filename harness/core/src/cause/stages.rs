@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Cause, absent::selected, bindings, list, text};
+use super::{Cause, absent::selected, bindings, has_no_members, list, text};
 use crate::{
     case::model::ObjectRef,
     timeline::{ObjectId, World},
@@ -226,8 +226,8 @@ impl<'w> Bound<'w> {
     fn not_collected(&self) -> Option<Cause> {
         let clusters = self.clusters();
         let not_collected = clusters.iter().find(|name| {
-            let has_status = self.copy_on(name).is_some_and(|copy| !is_empty(&copy["status"]));
-            has_status && self.collected(name).is_none_or(|item| is_empty(&item["status"]))
+            let has_status = self.copy_on(name).is_some_and(|copy| !has_no_members(&copy["status"]));
+            has_status && self.collected(name).is_none_or(|item| has_no_members(&item["status"]))
         })?;
         let text = format!(
             "{} has no status of {} {} on {not_collected}, which has one there",
@@ -274,10 +274,6 @@ fn taints<'w>(world: &'w World, member: &str) -> impl Iterator<Item = (&'w str, 
     let taints = cluster.map(|it| list(it, "/spec/taints")).unwrap_or_default().iter();
     let pairs = taints.filter_map(|taint| Some((taint["key"].as_str()?, taint["effect"].as_str()?)));
     pairs.filter(|(_, effect)| matches!(*effect, "NoSchedule" | "NoExecute"))
-}
-
-fn is_empty(value: &Value) -> bool {
-    value.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
 #[cfg(test)]
