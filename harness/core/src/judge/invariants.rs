@@ -8,8 +8,8 @@
 //!   `rates`: how fast; `tainting`: when clusters are tainted;
 //!   `gates`: what the target leaves alone;
 //! - `blocked`: what must be true of an eviction that cannot go ahead;
-//! - `moves`: tasks, from the failure until the migration is over; `state`: what is kept and injected; `failing`:
-//!   copies while a cluster fails; `settles`: what is left some time after the last move; `excuses`: edits by users;
+//! - `moves`: tasks, from the failure until the migration is over; `state`: what is kept and injected; `following`:
+//!   what a task takes over from the policy; `failing`: copies while a cluster fails; `settles`: what is left some time after the last move; `excuses`: edits by users;
 //! - `writers`: who writes what, and what is left at the end; `instances`: which instance of the target writes.
 //!
 //! Each invariant is a function of the `History` that says how often it had something to judge and what it found.
@@ -25,6 +25,7 @@ mod copies;
 mod difference;
 mod excuses;
 mod failing;
+mod following;
 mod gates;
 mod history;
 mod instances;
@@ -117,6 +118,7 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
             Invariant::MoveHasTask => moves::move_has_task(&history, &target, plan),
             Invariant::TaskStaysUntilOver => moves::task_stays(&history, &target, plan),
             Invariant::StatePreserved => state::preserved(&history, &target, plan),
+            Invariant::TaskFollowsPolicy => following::follows(&history, &target, plan),
             Invariant::StateReachesCopy => state::reaches_copy(&history, &target, plan),
             Invariant::OneCopyWhileFailing => failing::one_copy(&history, plan),
             Invariant::Settles => settles::settles(timeline, &history, plan, &allowances),

@@ -73,6 +73,8 @@ pub enum Invariant {
     TaskStaysUntilOver,
     /// A task has an entry for each rule, with the value that was collected last.
     StatePreserved,
+    /// A task has the purge mode and the grace period of the policy.
+    TaskFollowsPolicy,
     /// The next copy has all of the state that is kept, in its first revision.
     StateReachesCopy,
     /// From a taint that is not tolerated on there is at most one copy under Directly, with a task or without one.
@@ -85,7 +87,7 @@ pub enum Invariant {
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::OriginGoneBeforeDestinationCreated,
         Self::AtMostOneLiveCopy,
         Self::NoLabelOnTemplate,
@@ -118,6 +120,7 @@ impl Invariant {
         Self::MoveHasTask,
         Self::TaskStaysUntilOver,
         Self::StatePreserved,
+        Self::TaskFollowsPolicy,
         Self::StateReachesCopy,
         Self::OneCopyWhileFailing,
         Self::Settles,
@@ -159,6 +162,7 @@ impl Invariant {
             Self::MoveHasTask => "moveHasTask",
             Self::TaskStaysUntilOver => "taskStaysUntilOver",
             Self::StatePreserved => "statePreserved",
+            Self::TaskFollowsPolicy => "taskFollowsPolicy",
             Self::StateReachesCopy => "stateReachesCopy",
             Self::OneCopyWhileFailing => "oneCopyWhileFailing",
             Self::Settles => "settles",
@@ -199,6 +203,7 @@ impl Invariant {
             Self::MoveHasTask => &["TNT-11"],
             Self::TaskStaysUntilOver => &["GRE-02", "GRE-04", "GRE-10"],
             Self::StatePreserved => &["STP-01", "STP-02", "STP-03"],
+            Self::TaskFollowsPolicy => &["POL-05", "PRG-08", "APP-07", "GRE-05"],
             Self::StateReachesCopy => &["REC-01", "REC-02", "STP-12"],
             // They make the other findings trustworthy; the catalogue has no requirement for them.
             Self::OnlyTheTargetWritesBindings | Self::NoWriteChangesNothing | Self::ComesToRest => &[],

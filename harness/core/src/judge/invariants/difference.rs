@@ -34,6 +34,7 @@ pub(super) fn of(invariant: Invariant) -> (Option<&'static str>, DifferenceKind)
         Invariant::LabelsUntilHealthy => (Some(LABELS), TooEarly),
         Invariant::TaskNamesPredecessors => (Some("spec.gracefulEvictionTasks[].clustersBeforeFailover"), Different),
         Invariant::PreservedStateNeverChanges | Invariant::StatePreserved => (Some(STATE), Different),
+        Invariant::TaskFollowsPolicy => (Some(TASKS), Different),
         Invariant::StateReachesCopy => (Some(LABELS), Missing),
         Invariant::MoveHasTask => (Some(TASKS), Missing),
         Invariant::ResultAndTaskDisjoint | Invariant::DestinationFits | Invariant::ScheduledOnlyAfterGone => {

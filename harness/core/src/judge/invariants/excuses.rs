@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Kinds that users write and that decide where a workload goes.
-const ASKED_BY: [&str; 2] = ["PropagationPolicy", "ClusterPropagationPolicy"];
+pub(super) const ASKED_BY: [&str; 2] = ["PropagationPolicy", "ClusterPropagationPolicy"];
 
 /// True if placement and replicas of a binding are the same in two revisions.
 pub(super) fn asks_the_same(one: &Value, other: &Value) -> bool {

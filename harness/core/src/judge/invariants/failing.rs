@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The option that says how workloads leave whose policy does not.
-const MODE: &str = "no-execute-taint-eviction-purge-mode";
+pub(super) const MODE: &str = "no-execute-taint-eviction-purge-mode";
 
 /// PRG-03: from a taint that is not tolerated until the workload has left, there is at most one copy under Directly. While
 /// a task says so, `atMostOneLiveCopy` looks.
