@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     case::model::{Action, Expect, Fault},
+    catalogue::Consequence,
     names::RequirementId,
     pattern::resolve,
     plan::Plan,
@@ -127,6 +128,10 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
             }
             action => {
                 let ended = ended_badly(number, action, run, timeline);
+                if let Some(reason) = ended.as_ref().and_then(|it| declined(it, plan, &judged)) {
+                    judged.unsupported = Some(reason);
+                    break;
+                }
                 if ended.is_some() {
                     judged.incomplete = Some(format!("step {} could not be carried out", number + 1));
                 } else if matches!(run.end, Some((StepEnd::Done, _))) {
@@ -171,6 +176,13 @@ fn ends_without_result(number: usize, plan: &Plan, run: &Ran<'_>, judged: &mut J
         return false;
     }
     true
+}
+
+/// The reason for which a case is not for an implementation: it refuses an object that no requirement obliges it to
+/// accept, such as a policy with a spelling that it MAY know, and nothing was found before.
+fn declined(refused: &Finding, plan: &Plan, so_far: &Judged) -> Option<String> {
+    let is_free = plan.asked.gravest(&refused.requirements) == Some(Consequence::None);
+    (is_free && so_far.findings.is_empty()).then(|| refused.seen.clone())
 }
 
 /// Replaces the references in the expectations of findings by the roles and captures that they stand for.
