@@ -5,12 +5,28 @@ mod common;
 
 use std::path::Path;
 
-use baton_core::plan::Plan;
+use baton_core::{digest::Digest, plan::Plan};
 
 #[test]
 fn all_errors_of_a_file_are_told_at_once() {
     let found = common::read_bytes(Path::new("everything.yaml"), include_bytes!("bad/everything.yaml")).unwrap_err();
     insta::assert_snapshot!(common::lines(&found));
+}
+
+#[test]
+fn the_digest_of_a_case_leaves_out_its_title() {
+    let text = include_str!("../../../cases/proposal/deployment-directly.yaml");
+    let digest = |text: &str| {
+        let cases = common::read_bytes(Path::new("one.yaml"), text.as_bytes()).unwrap();
+        Digest::of_case(&cases[0])
+    };
+    let with = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    };
+    assert_eq!(digest(text), digest(&with("title: The", "title: All")));
+    assert_ne!(digest(text), digest(&with("members: 2", "members: 3")));
+    assert_ne!(digest(text), digest(&with("mode: now", "mode: eventually")));
 }
 
 #[test]
