@@ -294,7 +294,7 @@ fn a_task_keeps_the_state(#[case] story: Story, #[case] refuted: &[&str]) {
     assert_eq!(found(story, Invariant::StatePreserved), (true, refuted));
 }
 
-/// A task that is written for a reason, with this of its own, when the binding says this about failover.
+/// A task that is written for a reason, with these fields, while the binding has this failover behaviour.
 fn following(reason: &str, of_task: Value, failover: Value) -> Story {
     let said = |clusters: &[&str], tasks: Value| {
         let spec = json!({"clusters": named(clusters), "gracefulEvictionTasks": tasks, "failover": failover});
