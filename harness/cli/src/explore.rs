@@ -84,6 +84,12 @@ pub struct Explored {
 /// Plans whose move did not happen, in [`Explored::plans`].
 const NOT_HAPPENED: &str = "did not happen";
 
+/// Plans that had not ended at their time limit, in [`Explored::plans`].
+pub const INCONCLUSIVE: &str = "inconclusive";
+
+/// Plans whose run has no result, in [`Explored::plans`].
+pub const BROKEN: &str = "broken";
+
 impl Explored {
     /// The result of explorations that were run elsewhere.
     pub fn of(journal: &Journal) -> Self {
@@ -98,7 +104,10 @@ impl Explored {
     }
 
     fn count(&mut self, line: &Line) {
-        if !matches!(line.outcome, Outcome::NotHappened | Outcome::Broken) {
+        if !matches!(
+            line.outcome,
+            Outcome::NotHappened | Outcome::Inconclusive | Outcome::Broken
+        ) {
             self.tried.extend(line.covers.iter().cloned());
         }
         let word = match line.outcome {
@@ -106,7 +115,8 @@ impl Explored {
             Outcome::Deviates => "deviate",
             Outcome::Lead => "have leads",
             Outcome::NotHappened => NOT_HAPPENED,
-            Outcome::Broken => "broken",
+            Outcome::Inconclusive => INCONCLUSIVE,
+            Outcome::Broken => BROKEN,
         };
         *self.plans.entry(word).or_default() += 1;
         self.deviations += usize::from(line.outcome == Outcome::Deviates);

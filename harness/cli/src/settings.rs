@@ -87,6 +87,9 @@ pub struct Settings {
     pub stored: Option<Arc<Stored>>,
     /// Longest time that a case may run without yielding before it is given up.
     pub silence: Duration,
+    /// Longest real time of a case, besides time that it waits for in real time; then it is ended and has no verdict. `None`
+    /// for no limit.
+    pub limit: Option<Duration>,
     /// Origin of timelines: the run that they come from; `None` outside of a run.
     pub provenance: Option<Arc<Provenance>>,
 }
@@ -125,6 +128,7 @@ impl Settings {
             part_of: None,
             stored: None,
             silence: SILENCE,
+            limit: None,
             provenance: None,
         }
     }

@@ -3,7 +3,7 @@
 //! The clusters of a case, the observer and a built-in controller share one thread. A controller that never waits stops
 //! all of them, and no code on that thread could end it. So another thread asks at intervals whether the runtime still
 //! answers. A case whose runtime stops answering is abandoned: its thread spins until the process ends, the case counts
-//! as broken, and the other cases go on.
+//! as broken, and the other cases go on. A limit in real time ends a case whose virtual time goes on for ever.
 
 use std::{
     any::Any,
@@ -47,6 +47,14 @@ pub enum GivenUp {
         /// Current step of the case.
         doing: String,
     },
+    /// The case had not ended at its time limit.
+    #[error("the case was ended: it had not ended after {limit:?} of real time, {doing}")]
+    Endless {
+        /// Time limit.
+        limit: Duration,
+        /// Current step of the case.
+        doing: String,
+    },
     /// The case panicked.
     #[error("something in the case panicked, {doing}: {message}")]
     Panicked {
@@ -67,6 +75,7 @@ pub(crate) struct Pulse {
     answers: AtomicU64,
     /// Time of the runtime at the last answer, in milliseconds since the first.
     time: AtomicU64,
+    end: Notify,
 }
 
 impl Pulse {
@@ -80,6 +89,20 @@ impl Pulse {
             self.answers.fetch_add(1, Ordering::Relaxed);
         }
     }
+
+    /// Completes once the case has to end because of its time limit.
+    pub(crate) async fn limit_reached(&self) {
+        self.end.notified().await;
+    }
+}
+
+/// Time limits of a case.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Longest time for which it may block its thread.
+    pub(crate) silence: Duration,
+    /// Longest real time that it may take.
+    pub(crate) total: Option<Duration>,
 }
 
 /// Message from the thread of a case.
@@ -88,10 +111,10 @@ enum Told<T> {
     End(T),
 }
 
-/// Runs the work of a case in a separate thread, until the work ends or has blocked the thread for `silence`.
+/// Runs the work of a case in a separate thread, until the work ends or has reached a limit.
 pub(crate) fn watch<T: Send + 'static>(
     case: &str,
-    silence: Duration,
+    Limits { silence, total }: Limits,
     emit: &(dyn Fn(Event) + Sync),
     work: impl FnOnce(&Arc<Pulse>, &(dyn Fn(Event) + Sync)) -> T + Send + 'static,
 ) -> Result<T, GivenUp> {
@@ -110,8 +133,16 @@ pub(crate) fn watch<T: Send + 'static>(
     let mut doing = "before its first step".to_owned();
     let (mut answers, mut unanswered) = (0, 0);
     let (mut time, mut still) = (0, 0);
+    let period = silence / ASKED;
+    // Requests are counted here, too, so that a process that was stopped has lost no time.
+    let (mut asked, mut ended_at) = (0_u32, None);
+    let endless = |doing: &str| GivenUp::Endless {
+        limit: total.unwrap_or_default(),
+        doing: doing.to_owned(),
+    };
     loop {
-        match received.recv_timeout(silence / ASKED) {
+        match received.recv_timeout(period) {
+            Ok(Told::End(_)) if ended_at.is_some() => return Err(endless(&doing)),
             Ok(Told::End(end)) => return Ok(end),
             Ok(Told::Event(event)) => {
                 if let Event::StepStarted { step, text, .. } = &*event {
@@ -135,6 +166,14 @@ pub(crate) fn watch<T: Send + 'static>(
                     return Err(GivenUp::Still { busy, doing });
                 }
                 pulse.asked.notify_one();
+                asked += 1;
+                if ended_at.is_some_and(|at| asked > at + ASKED) {
+                    return Err(endless(&doing));
+                }
+                if ended_at.is_none() && total.is_some_and(|total| period * asked >= total) {
+                    ended_at = Some(asked);
+                    pulse.end.notify_one();
+                }
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let message = thread
@@ -163,6 +202,10 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(400);
 
+    fn within(silence: Duration) -> Limits {
+        Limits { silence, total: None }
+    }
+
     fn runtime() -> tokio::runtime::Runtime {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -172,7 +215,7 @@ mod tests {
 
     #[test]
     fn who_only_waits_is_not_given_up() {
-        let came = watch("waits", SHORT, &|_| {}, |pulse, _| {
+        let came = watch("waits", within(SHORT), &|_| {}, |pulse, _| {
             runtime().block_on(async {
                 tokio::spawn(Arc::clone(pulse).answer());
                 tokio::time::sleep(3 * SHORT).await;
@@ -185,7 +228,7 @@ mod tests {
     #[test]
     fn who_keeps_the_thread_is_given_up_and_it_is_told_where() {
         static RELEASED: AtomicBool = AtomicBool::new(false);
-        let came = watch("spins", SHORT, &|_| {}, |pulse, emit| {
+        let came = watch("spins", within(SHORT), &|_| {}, |pulse, emit| {
             emit(Event::StepStarted {
                 case: "spins".into(),
                 step: 2,
@@ -207,7 +250,7 @@ mod tests {
     #[test]
     fn who_never_lets_time_pass_is_given_up_too() {
         static RELEASED: AtomicBool = AtomicBool::new(false);
-        let came = watch("retries at once", SHORT, &|_| {}, |pulse, _| {
+        let came = watch("retries at once", within(SHORT), &|_| {}, |pulse, _| {
             let mut builder = tokio::runtime::Builder::new_current_thread();
             builder
                 .enable_all()
@@ -227,10 +270,48 @@ mod tests {
     }
 
     #[test]
+    fn a_case_whose_virtual_time_goes_on_for_ever_ends_at_its_limit() {
+        let limits = Limits {
+            total: Some(SHORT),
+            ..within(SHORT)
+        };
+        let came = watch("never ends", limits, &|_| {}, |pulse, emit| {
+            emit(Event::StepStarted {
+                case: "never ends".into(),
+                step: 0,
+                text: "wait".to_owned(),
+            });
+            let mut builder = tokio::runtime::Builder::new_current_thread();
+            builder
+                .enable_all()
+                .start_paused(true)
+                .build()
+                .unwrap()
+                .block_on(async {
+                    tokio::spawn(Arc::clone(pulse).answer());
+                    let renews = async {
+                        loop {
+                            tokio::time::sleep(Duration::from_secs(10)).await;
+                        }
+                    };
+                    tokio::select! {
+                        () = pulse.limit_reached() => {}
+                        () = renews => {}
+                    }
+                });
+        });
+        let told = came.unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "the case was ended: it had not ended after 400ms of real time, in step 1: wait"
+        );
+    }
+
+    #[test]
     fn a_panic_ends_the_case_alone() {
         // Printing the backtrace may take a while.
         let patient = Duration::from_secs(600);
-        let came: Result<(), _> = watch("panics", patient, &|_| {}, |_, _| panic!("out of bananas"));
+        let came: Result<(), _> = watch("panics", within(patient), &|_| {}, |_, _| panic!("out of bananas"));
         let told = came.unwrap_err().to_string();
         assert!(told.contains("before its first step: out of bananas"), "{told}");
     }

@@ -57,6 +57,10 @@ pub struct ExploreRun {
     /// Start no further plan after this time, such as 60s
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub budget: Option<Duration>,
+    /// End a plan after this time; it then counts as inconclusive. In real time, each plan has twice the time that its case
+    /// waits besides
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
+    pub max_plan_time: Duration,
     /// Number of faults of a plan: 1, 2 for pairs after all single faults, or 0 for random plans alone
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub depth: u8,
@@ -114,6 +118,10 @@ impl ExploreRun {
         if let Some(budget) = self.budget {
             option("--budget", format!("{}ms", budget.as_millis()).into());
         }
+        option(
+            "--max-plan-time",
+            format!("{}ms", self.max_plan_time.as_millis()).into(),
+        );
         let moves: Vec<String> = self.moves.iter().map(ToString::to_string).collect();
         option("--moves", moves.join(",").into());
         option("--jobs", self.jobs.unwrap_or(NonZeroUsize::MIN).to_string().into());

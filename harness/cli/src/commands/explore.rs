@@ -12,7 +12,7 @@ use super::{Exit, bad_input, not_loaded, wrong_rules};
 use crate::{
     args, evidence,
     explore::{
-        self, Explored, Wanted,
+        self, BROKEN, Explored, INCONCLUSIVE, Wanted,
         folder::{self, Folder, FolderError, JOURNAL, PAGE},
         moments::{self, Moments},
         workers::{self, End, Worker},
@@ -148,7 +148,10 @@ fn with_workers(workers: &[Worker], arguments: &[OsString], path: &Path, resume:
 fn exit_of(explored: &Explored) -> Exit {
     if explored.deviations > 0 {
         Exit::Deviates
-    } else if explored.plans.contains_key("broken") {
+    } else if [BROKEN, INCONCLUSIVE]
+        .iter()
+        .any(|word| explored.plans.contains_key(word))
+    {
         Exit::Broken
     } else {
         Exit::Conforms
@@ -180,6 +183,7 @@ fn settings(all: &Suite, roots: &Roots, arguments: &args::ExploreRun) -> Result<
     let settings = Settings {
         rules,
         interrupt,
+        limit: Some(arguments.max_plan_time),
         seed: arguments.seed,
         ..Settings::new(roots.clone())
     };

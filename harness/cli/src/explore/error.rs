@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{load::LoadError, run::CaseError};
+use crate::{load::LoadError, run::CaseError, watchdog::GivenUp};
 
 /// A case that cannot be explored, or a variant of it that cannot be run.
 #[derive(Debug, Error)]
@@ -28,4 +28,11 @@ pub(super) enum ExploreError {
     Empty,
     #[error(transparent)]
     Case(#[from] CaseError),
+}
+
+impl ExploreError {
+    /// True if a run had not ended at its time limit.
+    pub(super) fn is_of_time_limit(&self) -> bool {
+        matches!(self, Self::Case(CaseError::GivenUp(GivenUp::Endless { .. })))
+    }
 }

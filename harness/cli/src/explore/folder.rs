@@ -135,7 +135,8 @@ impl Folder {
                 source,
             })?;
             // Plans without a result are tried again.
-            let with_result = journal.plans().into_iter().filter(|it| it.outcome != Outcome::Broken);
+            let has_result = |it: &&Line| !matches!(it.outcome, Outcome::Inconclusive | Outcome::Broken);
+            let with_result = journal.plans().into_iter().filter(has_result);
             self.lines = with_result.map(|line| (line.plan.clone(), line.clone())).collect();
             self.known = journal.known;
             let mut file = OpenOptions::new().append(true).open(&path).map_err(io("write"))?;

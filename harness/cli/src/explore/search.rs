@@ -57,11 +57,21 @@ struct Tried<'a> {
     run: Result<VariantRun, ExploreError>,
 }
 
+impl Tried<'_> {
+    /// Prints the case and the moves.
+    fn print(&self) {
+        outln!("           in {}", self.of.case.id);
+        for (_, it) in &self.plan.moves {
+            outln!("           {it}");
+        }
+    }
+}
+
 /// Findings of earlier plans of this exploration, which are printed already.
 #[derive(Default)]
 struct ShownBefore {
     deviations: BTreeSet<Signature>,
-    /// Titles of leads.
+    /// Titles of leads, and reasons for missing results.
     leads: BTreeSet<String>,
 }
 
@@ -73,9 +83,14 @@ impl ShownBefore {
         }
         let seen = lead.seen.lines().next().unwrap_or_default();
         outln!("LEAD       {}: {seen}", lead.title);
-        outln!("           in {}", tried.of.case.id);
-        for (_, it) in &tried.plan.moves {
-            outln!("           {it}");
+        tried.print();
+    }
+
+    /// Prints why a plan has no result, the first time.
+    fn tell_missing(&mut self, reason: &str, tried: &Tried<'_>) {
+        if self.leads.insert(reason.to_owned()) {
+            outln!("NO RESULT  {reason}");
+            tried.print();
         }
     }
 }
@@ -205,7 +220,16 @@ impl Search<'_> {
         };
         let run = match &tried.run {
             Ok(run) => run,
-            Err(error) => return Ok(line(Outcome::Broken, vec![error_chain(error)])),
+            Err(error) => {
+                let outcome = if error.is_of_time_limit() {
+                    Outcome::Inconclusive
+                } else {
+                    Outcome::Broken
+                };
+                let reason = error_chain(error);
+                before.tell_missing(&reason, tried);
+                return Ok(line(outcome, vec![reason]));
+            }
         };
         if run.shown.incomplete {
             return Ok(line(Outcome::NotHappened, Vec::new()));

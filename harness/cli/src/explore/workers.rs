@@ -35,7 +35,7 @@ const STARTED_AGAIN: usize = 3;
 const ENDS: [i32; 5] = [0, 1, 2, 3, 130];
 
 /// Words at the start of lines that are of interest from the first worker that prints them.
-const TOLD: [&str; 4] = ["baseline", "search", "DEVIATES", "LEAD"];
+const TOLD: [&str; 5] = ["baseline", "search", "DEVIATES", "LEAD", "NO RESULT"];
 
 /// Workers that cannot be run.
 #[derive(Debug, Error)]

@@ -18,7 +18,7 @@ use crate::{
     snapshots,
     terminal::errln,
     timeouts,
-    watchdog::{self, Pulse},
+    watchdog::{self, Limits, Pulse},
 };
 use baton_cluster::{
     actions::BATON,
@@ -237,14 +237,19 @@ pub(crate) fn execute_with(
         stored: Some(settings.stored([case])),
         ..settings.clone()
     };
-    let (stop, at_once, silence) = (
-        Arc::clone(&settings.stop),
-        settings.backend.at_once(case.members),
-        settings.silence,
-    );
+    let (stop, at_once) = (Arc::clone(&settings.stop), settings.backend.at_once(case.members));
+    let waits = match settings.backend.time_mode() {
+        TimeMode::Virtual => Duration::ZERO,
+        // A fault may delay each wait.
+        TimeMode::Real => plan.waits().saturating_mul(2),
+    };
+    let limits = Limits {
+        silence: settings.silence,
+        total: settings.limit.map(|limit| limit + waits),
+    };
     let (plan, log) = (plan.clone(), log.to_owned());
     let own = case.clone();
-    let ended = watchdog::watch(case.id.as_str(), silence, emit, move |pulse, emit| {
+    let ended = watchdog::watch(case.id.as_str(), limits, emit, move |pulse, emit| {
         let files = Files { log: &log, traffic };
         carry_out(&own, &plan, &settings, files, emit, pulse)
     });
@@ -283,7 +288,11 @@ fn carry_out(
             seed: settings.seed,
         };
         let fleet = settings.backend.fleet(&request).await?;
-        let ran = on_fleet(&*fleet, case, plan, settings, files, emit).await;
+        let ran = tokio::select! {
+            biased;
+            ran = on_fleet(&*fleet, case, plan, settings, files, emit) => ran,
+            () = pulse.limit_reached() => Err(CaseError::Interrupted),
+        };
         let stopped = settings.stop.load(Ordering::SeqCst) || settings.interrupt.is_asked();
         let conforms = ran.as_ref().is_ok_and(Ran::conforms);
         if settings.pause_on_failure && !stopped && !conforms {

@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
     process::Output,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -223,6 +224,62 @@ fn a_fault_at_a_write_that_belongs_to_a_start_does_not_stop_the_run() {
         matches!(outcomes.as_slice(), [CaseOutcome::Conforms(_)]),
         "{outcomes:?}"
     );
+}
+
+/// The reference controller, which does not come up again after a crash, and lets time pass for ever.
+#[derive(Debug, Default)]
+struct NeverBack {
+    /// Logs of runs in which it has started.
+    started: Mutex<BTreeSet<PathBuf>>,
+}
+
+#[async_trait]
+impl Target for NeverBack {
+    fn name(&self) -> &'static str {
+        "never back"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        let is_first = self.started.lock().unwrap().insert(log.to_owned());
+        while !is_first {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        Reference.start(fleet, setup, log).await
+    }
+}
+
+#[test]
+fn a_plan_that_does_not_end_is_inconclusive_and_tried_again_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let (suite, roots, settings) = with_target(Arc::new(NeverBack::default()));
+    let chosen = suite.chosen(&roots, &[CASE.to_owned()]).unwrap();
+    let settings = Settings {
+        limit: Some(Duration::from_secs(5)),
+        ..settings
+    };
+    let wanted = wanted(&[MoveFault::CrashAfter], Some(1));
+    let explore = |resume: bool| {
+        let mut folder = Folder::new(out.clone(), resume);
+        explore::explore(&suite, &chosen.cases, &roots, &settings, &wanted, &mut folder).unwrap()
+    };
+    let first = explore(false);
+    assert_eq!(first.plans, BTreeMap::from([(explore::INCONCLUSIVE, 1)]));
+    assert_eq!((first.deviations, first.run, first.tried.len()), (0, 1, 0));
+    let line: Value = serde_json::from_str(journal(&out).last().unwrap()).unwrap();
+    assert_eq!(line["outcome"], "inconclusive", "{line}");
+    let reason = line["found"][0].as_str().unwrap();
+    assert!(reason.contains("had not ended after 5s of real time"), "{reason}");
+    assert_eq!(explore(true), first);
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl Reached {
             Outcome::Deviates => Self::Deviates,
             Outcome::Lead => Self::Lead,
             Outcome::NotHappened => Self::NotHappened,
-            Outcome::Broken => Self::Broken,
+            Outcome::Inconclusive | Outcome::Broken => Self::Broken,
         }
     }
 }

@@ -56,6 +56,8 @@ pub enum Outcome {
     Lead,
     /// A move did not happen.
     NotHappened,
+    /// The run had not ended at its time limit.
+    Inconclusive,
     /// The run has no result.
     Broken,
 }
