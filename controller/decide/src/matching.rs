@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::api::Policy;
 use crate::api::policy::ResourceSelector;
-use crate::keys::TemplateKey;
+use crate::keys::{Gvk, ObjectKey, TemplateKey};
 use crate::selector::selects;
 
 /// Precision of a selector: a name is more precise than labels, labels are more precise than a kind alone.
@@ -82,6 +82,15 @@ pub fn may_select(selector: &ResourceSelector, policy_namespace: Option<&str>, t
         && selector.api_version == template.gvk.api_version()
 }
 
+/// Returns the only resource that a selector of a policy in this namespace can select; `None` if there may be several.
+pub fn only_choice(selector: &ResourceSelector, policy_namespace: Option<&str>) -> Option<TemplateKey> {
+    let namespace = policy_namespace.or_else(|| named(selector.namespace.as_deref()))?;
+    Some(TemplateKey {
+        gvk: Gvk::new(&selector.api_version, &selector.kind),
+        key: ObjectKey::new(Some(namespace), named(selector.name.as_deref())?),
+    })
+}
+
 /// Treats an empty name like an absent one.
 fn named(wanted: Option<&str>) -> Option<&str> {
     wanted.filter(|wanted| !wanted.is_empty())
@@ -90,7 +99,6 @@ fn named(wanted: Option<&str>) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{Gvk, ObjectKey};
     use serde_json::{Value, json};
 
     fn policy(namespace: Option<&str>, name: &str, priority: i32, selector: Value) -> Policy {

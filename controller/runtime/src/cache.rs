@@ -2,6 +2,7 @@
 //!
 //! - this file: reads for reconcilers
 //! - `updates`: changes from watches and responses, and the keys they affect, with `affected` and `dependencies`
+//! - `naming`: policies by the resources that they name
 //! - `unconfirmed`: objects seen only in a response
 //! - `decode`: decoding of objects
 
@@ -21,16 +22,20 @@ use crate::table::Table;
 mod affected;
 mod decode;
 mod dependencies;
+mod naming;
 mod unconfirmed;
 mod updates;
 
 pub use decode::{key_of, with_kind};
 pub use unconfirmed::Unconfirmed;
 
+use naming::Naming;
+
 /// Cache of the control plane and all members.
 #[derive(Debug, Default)]
 pub struct Cache {
     policies: BTreeMap<Scope, Table<Policy>>,
+    naming: Naming,
     bindings: BTreeMap<Scope, Table<CompactObject<Binding>>>,
     /// Bindings that propagate dependencies, with their resource.
     asking: BTreeMap<ObjectKey, TemplateKey>,
@@ -68,11 +73,9 @@ impl Cache {
             && self.customizations.is_synced()
     }
 
-    /// Returns all policies.
-    pub fn policies(&self) -> impl Iterator<Item = &Arc<Policy>> {
-        self.policies
-            .values()
-            .flat_map(|table| table.iter().map(|(_, policy)| policy))
+    /// Returns the policies that may select a resource.
+    pub fn policies_of(&self, template: &TemplateKey) -> impl Iterator<Item = &Arc<Policy>> {
+        self.naming.of(template).filter_map(|key| self.policy(key))
     }
 
     /// Returns a policy.

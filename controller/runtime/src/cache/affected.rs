@@ -89,22 +89,27 @@ impl Cache {
 
     /// Returns the resources that a policy selects, or selected before the change.
     pub(super) fn affected_by_policy(&self, key: &ObjectKey, versions: &[&Arc<Policy>]) -> Keys {
-        let selectors = || versions.iter().flat_map(|policy| &policy.spec.resource_selectors);
-        let kinds: BTreeSet<Gvk> = selectors()
-            .map(|selector| Gvk::new(&selector.api_version, &selector.kind))
-            .collect();
-        let mut concerned = vec![Key::Policy(key.clone())];
-        for gvk in kinds {
-            let templates = self.templates.get(&gvk).into_iter().flat_map(Table::iter);
-            let templates = templates.map(|(template, _)| TemplateKey {
-                gvk: gvk.clone(),
-                key: template.clone(),
-            });
-            let may_be_selected = |template: &TemplateKey| {
-                selectors().any(|selector| matching::may_select(selector, key.namespace.as_deref(), template))
+        let selectors = versions.iter().flat_map(|policy| &policy.spec.resource_selectors);
+        let namespace = key.namespace.as_deref();
+        let mut selected = BTreeSet::new();
+        for selector in selectors {
+            let gvk = Gvk::new(&selector.api_version, &selector.kind);
+            let Some(table) = self.templates.get(&gvk) else {
+                continue;
             };
-            concerned.extend(templates.filter(may_be_selected).map(Key::Template));
+            // Most policies name their resource, and there may be thousands of others of its kind.
+            if let Some(template) = matching::only_choice(selector, namespace) {
+                selected.extend(table.get(&template.key).map(|_| template));
+            } else {
+                let templates = table.iter().map(|(template, _)| TemplateKey {
+                    gvk: gvk.clone(),
+                    key: template.clone(),
+                });
+                selected.extend(templates.filter(|template| matching::may_select(selector, namespace, template)));
+            }
         }
+        let mut concerned = vec![Key::Policy(key.clone())];
+        concerned.extend(selected.into_iter().map(Key::Template));
         concerned
     }
 }

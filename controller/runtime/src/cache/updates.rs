@@ -37,7 +37,7 @@ impl Cache {
             Source::Policies(scope) => {
                 let gone = self.policies.entry(*scope).or_default().complete();
                 gone.iter()
-                    .flat_map(|(key, policy)| self.affected_by_policy(key, &[policy]))
+                    .flat_map(|(key, policy)| self.lost_policy(key, policy))
                     .collect()
             }
             Source::Bindings(scope) => {
@@ -176,7 +176,7 @@ impl Cache {
         }
         match source {
             Source::Policies(scope) => match take(self.policies.entry(*scope).or_default(), key, revision) {
-                Some(policy) => self.affected_by_policy(key, &[&policy]),
+                Some(policy) => self.lost_policy(key, &policy),
                 None => Keys::new(),
             },
             Source::Bindings(scope) => match take(self.bindings.entry(*scope).or_default(), key, revision) {
@@ -238,11 +238,22 @@ impl Cache {
             return Keys::new();
         };
         let now = self.policy(key).cloned();
+        if let Some(before) = &before {
+            self.naming.remove(key, before);
+        }
+        if let Some(now) = &now {
+            self.naming.add(key, now);
+        }
         for selector in now.iter().flat_map(|policy| &policy.spec.resource_selectors) {
             self.use_kind(Gvk::new(&selector.api_version, &selector.kind));
         }
         let versions: Vec<&Arc<Policy>> = before.iter().chain(now.iter()).collect();
         self.affected_by_policy(key, &versions)
+    }
+
+    fn lost_policy(&mut self, key: &ObjectKey, policy: &Arc<Policy>) -> Keys {
+        self.naming.remove(key, policy);
+        self.affected_by_policy(key, &[policy])
     }
 
     fn see_binding(&mut self, scope: Scope, key: ObjectKey, version: Version, object: &Value) -> Keys {

@@ -73,7 +73,7 @@ fn gather(context: &Context, template: &TemplateKey) -> Option<Gathered> {
         None => Vec::new(),
     };
     let wanted = object.and_then(|object| {
-        let policies = cache.policies().map(Arc::as_ref);
+        let policies = cache.policies_of(template).map(Arc::as_ref);
         let policy = matching::policy_for(template, labels(&object).as_ref(), policies);
         let mut wanted = match policy {
             Some(policy) => bind::binding(template, &object, policy, existing.as_deref()),
