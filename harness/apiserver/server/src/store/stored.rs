@@ -211,6 +211,10 @@ impl Stored {
 
     /// Keeps only the JSON from now on.
     pub(super) fn pack(&self) {
+        // Without this, a past revision would be parsed again for nothing.
+        if matches!(*self.tree(), Tree::Packed(_)) {
+            return;
+        }
         let value = self.value();
         if !survives(&value, 0) {
             return;
