@@ -66,13 +66,16 @@ fn redact_map(map: &mut Map<String, Value>, depth: usize) {
             map.get_mut(member).into_iter().for_each(cover_texts);
         }
     }
-    // `{name: API_TOKEN, value: …}`, as in parameters, and `{path: /data/password, value: …}`, as in a patch.
-    let named_secret = ["name", "key", "path"].iter().any(|member| {
-        let name = map.get(*member).and_then(Value::as_str).unwrap_or_default();
-        is_secret_name(name.rsplit('/').next().unwrap_or_default())
-    });
-    if named_secret && let Some(value) = map.get_mut("value") {
-        cover(value);
+    // `{name: API_TOKEN, value: …}`, as in parameters, and `{path: /data/password, value: …}`, as in a patch. Names of
+    // objects are too many to be looked at where no value follows.
+    if map.contains_key("value") {
+        let named_secret = ["name", "key", "path"].iter().any(|member| {
+            let name = map.get(*member).and_then(Value::as_str).unwrap_or_default();
+            is_secret_name(name.rsplit('/').next().unwrap_or_default())
+        });
+        if named_secret && let Some(value) = map.get_mut("value") {
+            cover(value);
+        }
     }
     for (key, value) in map {
         if OPEN.contains(&key.as_str()) {
