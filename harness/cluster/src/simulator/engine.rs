@@ -49,9 +49,9 @@ pub(super) struct Engine {
     /// Times at which objects must be evaluated again.
     timers: BTreeSet<(Instant, Key)>,
     /// Number of consecutive failed writes, by object and index of the rule.
-    attempts: BTreeMap<(Key, usize), u32>,
-    /// Objects that were already provided, so that each evaluation need not request them again.
-    provided: BTreeSet<(Key, String)>,
+    attempts: BTreeMap<Key, BTreeMap<usize, u32>>,
+    /// Objects that were already provided for each object, so that each evaluation need not request them again.
+    provided: BTreeMap<Key, BTreeSet<String>>,
     watches: Watches,
 }
 
@@ -108,7 +108,7 @@ impl Engine {
             held: BTreeMap::new(),
             timers: BTreeSet::new(),
             attempts: BTreeMap::new(),
-            provided: BTreeSet::new(),
+            provided: BTreeMap::new(),
             watches: Watches::default(),
         }
     }
@@ -203,8 +203,8 @@ impl Engine {
     fn remove(&mut self, key: &Key) {
         self.dirty.extend(self.store.remove(key));
         self.held.remove(key);
-        self.attempts.retain(|(of, _), _| of != key);
-        self.provided.retain(|(of, _)| of != key);
+        self.attempts.remove(key);
+        self.provided.remove(key);
     }
 
     /// Watches the kinds of a definition, if there are rules for them.
@@ -340,7 +340,9 @@ impl Engine {
         let outcome = self.act(key, rule, context).await;
         match outcome {
             Ok(outcome) => {
-                self.attempts.remove(&(key.clone(), number));
+                if let Some(attempts) = self.attempts.get_mut(key) {
+                    attempts.remove(&number);
+                }
                 self.let_go(key, number);
                 match outcome {
                     Outcome::Nothing => {}
@@ -377,10 +379,11 @@ impl Engine {
             Action::Provide(template) => {
                 let objects = act::objects(self.templates.render(template, context)?)?;
                 for object in objects {
-                    let provided = (key.clone(), object.to_string());
-                    if !self.provided.contains(&provided) {
+                    let text = object.to_string();
+                    let provided = self.provided.entry(key.clone()).or_default();
+                    if !provided.contains(&text) {
                         target.provide(object).await?;
-                        self.provided.insert(provided);
+                        provided.insert(text);
                     }
                 }
                 Ok(Outcome::Nothing)
@@ -419,7 +422,8 @@ impl Engine {
 
     /// Retries later, at growing intervals: the cluster may be down, or a namespace may not exist yet.
     fn retry(&mut self, key: &Key, number: usize, rule: &Rule, error: &kube::Error) {
-        let attempts = self.attempts.entry((key.clone(), number)).or_default();
+        let attempts = self.attempts.entry(key.clone()).or_default();
+        let attempts = attempts.entry(number).or_default();
         *attempts = attempts.saturating_add(1);
         let wait = Duration::from_millis(50).saturating_mul(1 << (*attempts).min(7));
         tracing::debug!(rule = rule.name, object = key.name, %error, ?wait, "the simulator tries again");
