@@ -118,12 +118,25 @@ fn scrub(kind: &str, object: &Value) -> Option<Value> {
     if NOT_RECORDED.contains(&kind) {
         return None;
     }
-    let mut object = object.clone();
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
-    }
+    let mut object = without_managed_fields(object);
     redact(&mut object);
     Some(object)
+}
+
+/// Copies an object without its managed fields, which are often half of it.
+fn without_managed_fields(object: &Value) -> Value {
+    let Value::Object(members) = object else {
+        return object.clone();
+    };
+    let copied = members.iter().map(|(key, value)| match value {
+        Value::Object(metadata) if key == "metadata" => {
+            let recorded = metadata.iter().filter(|(key, _)| *key != "managedFields");
+            let recorded = recorded.map(|(key, value)| (key.clone(), value.clone()));
+            (key.clone(), Value::Object(recorded.collect()))
+        }
+        _ => (key.clone(), value.clone()),
+    });
+    Value::Object(copied.collect())
 }
 
 #[cfg(test)]
