@@ -224,6 +224,7 @@ impl Run<'_> {
             namespace: fleet.namespace().to_owned(),
             time_factor: 1.0,
             order,
+            virtual_time: fleet.has_virtual_time(),
             provenance: None,
         })?;
         let mut follow = Follow::new(recorder.drain(), judge, self.parameters.workloads);

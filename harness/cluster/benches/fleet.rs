@@ -85,6 +85,7 @@ async fn deployments(count: usize) -> Result<Duration, Failure> {
         namespace: "default".to_owned(),
         time_factor: 1.0,
         order: Order::Exact,
+        virtual_time: false,
         provenance: None,
     })?;
     let client = fleet.members()[0].inside(actions::BATON);

@@ -83,6 +83,7 @@ fn verdict(action: Action, metadata: &Value) -> Verdict {
         namespace: DEFAULT_NAMESPACE.to_owned(),
         time_factor: 1.0,
         order: Order::Exact,
+        virtual_time: false,
         provenance: None,
     };
     let end = StepEnd::TimedOut {

@@ -2,13 +2,13 @@
 
 mod common;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use baton_core::{
-    case::model::{ControllerSetup, Invariant},
+    case::model::{Action, ControllerSetup, Fault, Invariant, Move, MoveFault, Place, WritePoint},
     judge::{self, invariants},
     plan::Plan,
-    timeline::{Change, HANDS},
+    timeline::{Change, HANDS, Mark},
 };
 use common::story::{Story, TARGET, binding, cluster, failed, none, with};
 use rstest::rstest;
@@ -294,73 +294,53 @@ fn a_task_keeps_the_state(#[case] story: Story, #[case] refuted: &[&str]) {
     assert_eq!(found(story, Invariant::StatePreserved), (true, refuted));
 }
 
-/// A task that is written for a reason, with these fields, while the binding has this failover behaviour.
-fn following(reason: &str, of_task: Value, failover: Value) -> Story {
-    let said = |clusters: &[&str], tasks: Value| {
-        let spec = json!({"clusters": named(clusters), "gracefulEvictionTasks": tasks, "failover": failover});
-        binding("web", spec)
-    };
-    let mut task = json!({"fromCluster": "member1", "reason": reason});
-    for (key, value) in of_task.as_object().into_iter().flatten() {
-        task[key] = value.clone();
-    }
-    Story::in_order()
-        .target(1.0, "ResourceBinding", said(&["member1"], json!([])))
-        .copy(1.0, "member1", Change::Added)
-        .target(5.0, "ResourceBinding", said(&[], json!([task])))
-}
-
-#[rstest]
-#[case::the_mode_of_the_policy("TaintUntolerated", json!({"purgeMode": "Directly"}), json!({"cluster": {"purgeMode": "Directly"}}), &[])]
-#[case::another_mode("TaintUntolerated", json!({"purgeMode": "Gracefully"}), json!({"cluster": {"purgeMode": "Directly"}}), &["POL-05"])]
-#[case::another_than_the_default("TaintUntolerated", json!({"purgeMode": "Directly"}), json!({"cluster": {}}), &["POL-05"])]
-#[case::an_older_spelling("TaintUntolerated", json!({"purgeMode": "Immediately"}), json!({"cluster": {"purgeMode": "Directly"}}), &[])]
-#[case::no_mode("TaintUntolerated", json!({}), json!({"cluster": {"purgeMode": "Directly"}}), &[])]
-#[case::of_an_application("ApplicationFailure", json!({"purgeMode": "Gracefully"}), json!({"application": {"purgeMode": "Never"}}), &["APP-07"])]
-#[case::of_the_other_failover("ApplicationFailure", json!({"purgeMode": "Directly"}), json!({"cluster": {"purgeMode": "Directly"}, "application": {"purgeMode": "Gracefully"}}), &["APP-07"])]
-#[case::the_period_of_the_policy("TaintUntolerated", json!({"gracePeriodSeconds": 30}), json!({"cluster": {"gracePeriodSeconds": 30}}), &[])]
-#[case::another_period("TaintUntolerated", json!({"gracePeriodSeconds": 600}), json!({"cluster": {"gracePeriodSeconds": 30}}), &["GRE-05"])]
-#[case::another_period_of_an_application("ApplicationFailure", json!({"gracePeriodSeconds": 600}), json!({"application": {"gracePeriodSeconds": 30}}), &["APP-07"])]
-#[case::a_period_that_no_policy_sets("TaintUntolerated", json!({"gracePeriodSeconds": 600}), json!({"cluster": {}}), &[])]
-fn a_task_follows_the_policy(
-    #[case] reason: &str,
-    #[case] of_task: Value,
-    #[case] failover: Value,
-    #[case] refuted: &[&str],
-) {
-    let refuted = refuted.iter().map(ToString::to_string).collect();
-    let story = following(reason, of_task, failover);
-    assert_eq!(found(story, Invariant::TaskFollowsPolicy), (true, refuted));
-}
-
-/// Without a policy that says it, the option decides; without the option, no document does.
-#[rstest]
-#[case::the_option(Some("Directly"), "Directly", None, 1, &[])]
-#[case::another_mode(Some("Directly"), "Gracefully", None, 1, &["PRG-08"])]
-#[case::no_option(None, "Gracefully", None, 0, &[])]
-#[case::a_policy_that_the_binding_does_not_repeat(Some("Directly"), "Gracefully", Some("Gracefully"), 0, &[])]
-fn the_option_decides_where_no_policy_does(
-    #[case] option: Option<&str>,
-    #[case] mode: &str,
-    #[case] of_policy: Option<&str>,
-    #[case] judged: usize,
-    #[case] refuted: &[&str],
-) {
-    let mut story = following("TaintUntolerated", json!({"purgeMode": mode}), json!({}));
-    if let Some(mode) = of_policy {
-        let failover = json!({"cluster": {"purgeMode": mode}});
-        let policy = json!({"metadata": {"name": "policy"}, "spec": {"failover": failover}});
-        story = story.hands(6.0, "PropagationPolicy", policy);
-    }
-    let options: Vec<(&str, &str)> = option
-        .map(|mode| ("no-execute-taint-eviction-purge-mode", mode))
-        .into_iter()
-        .collect();
-    let refuted = refuted.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        story.judged(Invariant::TaskFollowsPolicy, with(true, &options)),
-        (judged, refuted)
+/// A task without state that is written at once, and a move of the first step at a moment before.
+fn kept_nothing(moved: f64) -> Story {
+    let mut story = failing(json!({})).mark(
+        moved,
+        Mark::Moved {
+            step: 0,
+            text: String::new(),
+            member: None,
+            lasts_secs: 10.0,
+        },
     );
+    story.0.sort_by_key(|entry| entry.at);
+    story.target(3.1, "ResourceBinding", collected(keeping(json!({}), &[])))
+}
+
+/// In virtual time, a status that stood before the eviction was due is known, unless a fault held it back. Otherwise it takes
+/// time.
+#[rstest]
+#[case::a_conflict(kept_nothing(0.5).in_virtual_time(), MoveFault::Rival, &["STP-02"])]
+#[case::a_crash(kept_nothing(3.0).in_virtual_time(), MoveFault::CrashAfter, &["STP-02"])]
+#[case::late_watches(kept_nothing(0.5).in_virtual_time(), MoveFault::HoldWatches, &[])]
+#[case::late_watches_afterwards(kept_nothing(2.0).in_virtual_time(), MoveFault::HoldWatches, &["STP-02"])]
+#[case::in_real_time(kept_nothing(0.5), MoveFault::Rival, &[])]
+fn state_that_was_known_is_kept_in_spite_of_a_fault(
+    #[case] story: Story,
+    #[case] fault: MoveFault,
+    #[case] refuted: &[&str],
+) {
+    let mut plan = Plan::of(&common::case("proposal/deployment-directly.yaml"));
+    plan.controller = state_on();
+    plan.steps[0].action = Action::Inject(Fault::Move(Move {
+        at: WritePoint {
+            on: Place::Control,
+            kind: "ResourceBinding".to_owned(),
+            verb: "patch".to_owned(),
+            subresource: None,
+            nth: 1,
+        },
+        fault,
+        lasts: Duration::from_secs(10),
+    }));
+    let (judged, found) = story.judged_by(Invariant::StatePreserved, &plan);
+    assert_eq!((judged > 0, found.as_slice()), (!refuted.is_empty(), &*owned(refuted)));
+}
+
+fn owned(ids: &[&str]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
 }
 
 /// With the gate off nothing need be kept or injected.
@@ -392,8 +372,8 @@ fn next_copy(state: Value, labels: Value, tasks: &[&str]) -> Story {
 #[case::no_value_of_a_label(next_copy(json!({"job": "a/b"}), json!({}), &["member1"]), &["STP-12"])]
 #[case::shortened(next_copy(json!({"job": "a/b"}), json!({"job": "ab"}), &["member1"]), &["STP-12"])]
 // Without a task the state is what had been collected.
-#[case::without_a_task(next_copy(whole(), json!({}), &[]), &["REC-01"])]
-#[case::without_a_task_but_with_state(next_copy(whole(), whole(), &[]), &[])]
+#[case::without_a_task(next_copy(whole(), json!({}), &[]).in_virtual_time(), &["REC-01"])]
+#[case::without_a_task_but_with_state(next_copy(whole(), whole(), &[]).in_virtual_time(), &[])]
 fn the_next_copy_has_the_state(#[case] story: Story, #[case] refuted: &[&str]) {
     let refuted = refuted.iter().map(ToString::to_string).collect();
     assert_eq!(found(story, Invariant::StateReachesCopy), (true, refuted));

@@ -145,6 +145,7 @@ impl Backend for InProcess {
 /// A fleet of API servers in this process.
 pub struct Embedded {
     clock: Clock,
+    has_virtual_time: bool,
     servers: BTreeMap<ClusterName, ApiServer>,
     control: Cluster,
     members: Vec<Cluster>,
@@ -196,6 +197,7 @@ impl Embedded {
         let simulators = simulate(&options, &members, &clock, &storage)?;
         Ok(Self {
             clock,
+            has_virtual_time: matches!(options.time, Time::Virtual),
             servers,
             control,
             members,
@@ -409,6 +411,10 @@ impl Fleet for Embedded {
 
     fn clock(&self) -> Clock {
         Arc::clone(&self.clock)
+    }
+
+    fn has_virtual_time(&self) -> bool {
+        self.has_virtual_time
     }
 
     async fn inject(&self, cluster: &ClusterName, fault: Fault) -> Result<(), FleetError> {

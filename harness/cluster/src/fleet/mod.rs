@@ -323,6 +323,11 @@ pub trait Fleet: Send + Sync {
         Order::Exact
     }
 
+    /// True if its time is virtual: it goes on only when nothing is left to do.
+    fn has_virtual_time(&self) -> bool {
+        false
+    }
+
     /// Injects a fault, or ends one.
     ///
     /// # Errors

@@ -164,6 +164,7 @@ pub async fn run(
         namespace: fleet.namespace().to_owned(),
         time_factor: plan.time_factor,
         order: fleet.order(),
+        virtual_time: fleet.has_virtual_time(),
         provenance: None,
     })?;
     if let Some(writers) = target.writers() {

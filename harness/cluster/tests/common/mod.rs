@@ -39,6 +39,7 @@ pub fn observe(fleet: &dyn Fleet) -> Recorder {
             namespace: "default".to_owned(),
             time_factor: 1.0,
             order: Order::Exact,
+            virtual_time: false,
             provenance: None,
         })
         .unwrap()

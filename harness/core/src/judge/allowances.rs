@@ -29,6 +29,8 @@ struct Disturbance {
     from: Duration,
     /// End; none if it lasted until clean-up.
     until: Option<Duration>,
+    /// Set if the implementation hears of changes later while it lasts.
+    delays_news: bool,
 }
 
 /// All disturbances of a run, in the order in which they began.
@@ -65,6 +67,10 @@ impl Allowances {
                     member: member.clone(),
                     from: entry.at,
                     until: Some(entry.at + Duration::from_secs_f64(*lasts_secs) + RECOVERY),
+                    delays_news: !matches!(
+                        action(*step),
+                        Some(Action::Inject(Fault::Move(it))) if !it.fault.delays_news()
+                    ),
                 }),
                 Event::Mark(_) | Event::Revision(_) => {}
             }
@@ -83,6 +89,7 @@ impl Allowances {
                 member,
                 from,
                 until,
+                delays_news: true,
             });
         }
     }
@@ -126,6 +133,15 @@ impl Allowances {
         let before = self.concerning(member).filter(|it| it.from < until);
         let ends = before.map(|it| it.until.map_or(until, |end| end.min(until)));
         ends.fold(from, Duration::max)
+    }
+
+    /// The moment until which all changes are known at `by`: at most `by`, less the time that news may take, and not after the
+    /// begin of a disturbance that delays news and has not ended by then.
+    pub(super) fn known_before(&self, by: Duration, takes: Duration) -> Duration {
+        let delaying = self.0.iter().filter(|it| it.delays_news && it.from < by);
+        let open = delaying.filter(|it| it.until.is_none_or(|until| until + takes > by));
+        let earliest = open.map(|it| it.from).min();
+        earliest.unwrap_or(by).min(by).saturating_sub(takes)
     }
 
     /// True if nothing was disturbed.

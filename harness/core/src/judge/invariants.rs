@@ -80,6 +80,7 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
     let history = History::of(before_clean_up(timeline), Precedence::of(timeline));
     let target = Target::of(timeline);
     let allowances = Allowances::of(plan, history.entries);
+    let news = state::News::of(timeline, &allowances);
     let mut all = Judged::default();
     for invariant in Invariant::ALL
         .into_iter()
@@ -117,9 +118,9 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
             Invariant::ScheduledOnlyAfterGone => scheduled::only_after_gone(timeline, plan),
             Invariant::MoveHasTask => moves::move_has_task(&history, &target, plan),
             Invariant::TaskStaysUntilOver => moves::task_stays(&history, &target, plan),
-            Invariant::StatePreserved => state::preserved(&history, &target, plan),
+            Invariant::StatePreserved => state::preserved(&history, &target, plan, &news),
             Invariant::TaskFollowsPolicy => following::follows(&history, &target, plan),
-            Invariant::StateReachesCopy => state::reaches_copy(&history, &target, plan),
+            Invariant::StateReachesCopy => state::reaches_copy(&history, &target, plan, &news),
             Invariant::OneCopyWhileFailing => failing::one_copy(&history, plan),
             Invariant::Settles => settles::settles(timeline, &history, plan, &allowances),
             Invariant::ComesToRest => settles::comes_to_rest(timeline, &history, &target, plan, &allowances),

@@ -107,6 +107,7 @@ impl<'a> Search<'a> {
             namespace: namespace.clone(),
             time_factor: 1.0,
             order: Order::ARRIVAL,
+            virtual_time: false,
             provenance: None,
         });
         let deletes = plan

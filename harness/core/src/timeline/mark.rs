@@ -40,6 +40,9 @@ pub struct Begin {
     /// Order of events on different clusters.
     #[serde(default, skip_serializing_if = "Order::is_exact")]
     pub order: Order,
+    /// Set if time was virtual: it went on only when nothing was left to do, so that all news of an earlier moment had come.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub virtual_time: bool,
     /// The run that it comes from, if its report can be verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Box<Provenance>>,

@@ -37,11 +37,22 @@ impl Story {
             namespace: "default".to_owned(),
             time_factor: 1.0,
             order: Order::Exact,
+            virtual_time: false,
             provenance: None,
         };
         let mut story = Self::begin();
         story.0.insert(0, entry(0.0, Event::Mark(Mark::Begin(begin))));
         story
+    }
+
+    /// The same story in virtual time.
+    pub fn in_virtual_time(mut self) -> Self {
+        for entry in &mut self.0 {
+            if let Event::Mark(Mark::Begin(begin)) = &mut entry.event {
+                begin.virtual_time = true;
+            }
+        }
+        self
     }
 
     /// A step of the plan that begins and ends at once.

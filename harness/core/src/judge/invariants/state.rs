@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     Found, History, bindings, blaming,
-    blocked::is_label_value,
+    blocked::{failing_since, is_label_value},
     excuses::{asks_the_same, is_edited, is_harness, is_on, is_set_aside},
     finding,
     history::bound_by,
@@ -20,16 +20,45 @@ use crate::{
     case::model::Invariant,
     judge::{
         DifferenceKind, Finding,
+        allowances::Allowances,
         failovers::{self, Task},
         order::Placed,
     },
     names::ClusterName,
     plan::Plan,
-    timeline::{Change, HANDS, ObjectId},
+    timeline::{Change, HANDS, ObjectId, Timeline},
 };
 
 /// Time within which an implementation may not have heard of a status, or of a rule.
 const NEWS: Duration = Duration::from_secs(5);
+
+/// What an implementation has heard of.
+pub(super) struct News<'a> {
+    has_virtual_time: bool,
+    allowances: &'a Allowances,
+}
+
+impl<'a> News<'a> {
+    pub(super) fn of(timeline: &Timeline, allowances: &'a Allowances) -> Self {
+        Self {
+            has_virtual_time: timeline.begin().is_some_and(|begin| begin.virtual_time),
+            allowances,
+        }
+    }
+
+    /// The moment before which all changes are known to the writer of a revision of a binding because of which a workload
+    /// leaves a cluster.
+    fn known_before(&self, history: &History<'_>, written: Placed<'_>, cluster: &ClusterName) -> Duration {
+        let known = self.allowances.known_before(written.0.at, NEWS);
+        let due = || failing_since(history, cluster.as_str(), &written.1.object, written.0);
+        match self.has_virtual_time.then(due).flatten() {
+            // Virtual time goes on only once all news is known. From the moment when the eviction is due, a writer may
+            // repeat a request that was refused.
+            Some(due) => known.max(self.allowances.known_before(due.at, Duration::ZERO)),
+            None => known,
+        }
+    }
+}
 
 /// The gate of state preservation and injection.
 const GATE: &str = "StatefulFailoverInjection";
@@ -41,7 +70,7 @@ fn is_kept(history: &History<'_>, plan: Option<&Plan>) -> bool {
 
 /// STP-01, STP-02, STP-03: a task has an entry for each rule, with the value that was collected last. Rules whose path is
 /// more than a row of fields are left to cases, as are paths that match nothing.
-pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option<&Plan>) -> Found {
+pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option<&Plan>, news: &News<'_>) -> Found {
     let mut found = Found::default();
     if !is_kept(history, plan) {
         return found;
@@ -55,7 +84,8 @@ pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option
             Some("TaintUntolerated") => "cluster",
             _ => continue,
         };
-        let expected = collected(history.binding_of(task), written, &task.from, kind);
+        let known = news.known_before(history, written, &task.from);
+        let expected = collected(history.binding_of(task), written, known, &task.from, kind);
         if expected.is_empty() || is_set_aside(written) {
             continue;
         }
@@ -112,21 +142,22 @@ pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option
     found
 }
 
-/// State that the rules of a binding select just before an entry: by alias, the values collected recently from a cluster,
-/// latest last. Rules without a value, and rules that have just changed, are left out.
+/// State that the rules of a binding select just before an entry: by alias, the values of a cluster that were collected last
+/// before `known` and since then, latest last. Rules without a value, and rules that have changed since, are left out.
 fn collected<'a>(
     revisions: &[Placed<'a>],
     at: Placed<'a>,
+    known: Duration,
     cluster: &ClusterName,
     kind: &str,
 ) -> BTreeMap<&'a str, Vec<String>> {
     let pointer = format!("/spec/failover/{kind}/statePreservation/rules");
     let rules = |binding: Placed<'a>| -> Option<&'a Vec<Value>> { binding.1.object.pointer(&pointer)?.as_array() };
     let until = revisions.partition_point(|it| it.0.seq <= at.0.seq);
-    let recent = revisions[..until]
-        .partition_point(|it| it.0.at + NEWS < at.0.at)
-        .saturating_sub(1);
-    let lately = &revisions[recent..until];
+    let Some(last_known) = revisions[..until].partition_point(|it| it.0.at < known).checked_sub(1) else {
+        return BTreeMap::new();
+    };
+    let lately = &revisions[last_known..until];
     let Some(asked) = rules(at).filter(|asked| lately.iter().all(|it| rules(*it) == Some(*asked))) else {
         return BTreeMap::new();
     };
@@ -170,7 +201,7 @@ fn status(binding: &Value, cluster: &ClusterName, path: &[&str]) -> Option<Strin
 }
 
 /// REC-01, REC-02, STP-12: the next copy has all of the state in its first revision, whether a task has kept it or not.
-pub(super) fn reaches_copy(history: &History<'_>, target: &Target<'_>, plan: Option<&Plan>) -> Found {
+pub(super) fn reaches_copy(history: &History<'_>, target: &Target<'_>, plan: Option<&Plan>, news: &News<'_>) -> Found {
     let mut found = Found::default();
     if !is_kept(history, plan) || is_on(plan, "Failover") == Some(false) {
         return found;
@@ -211,7 +242,8 @@ pub(super) fn reaches_copy(history: &History<'_>, target: &Target<'_>, plan: Opt
             .object
             .pointer("/spec/failover/cluster/purgeMode")
             .and_then(Value::as_str);
-        let state = collected(revisions, moved.before, &moved.cluster, "cluster");
+        let known = news.known_before(history, moved.now, &moved.cluster);
+        let state = collected(revisions, moved.before, known, &moved.cluster, "cluster");
         if !matches!(policy, Some("Directly" | "Immediately")) || state.is_empty() {
             continue;
         }
