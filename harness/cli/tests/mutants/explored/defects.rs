@@ -65,6 +65,12 @@ fn after_conflicts() -> Vec<Mutant> {
             fault: |_| once_answered(409, Of::Bindings, forget_predecessors),
         },
         Mutant {
+            name: "conflict-forgets-state",
+            breaks: "STP-02",
+            defect: "after a conflict, tasks have no preserved state",
+            fault: |_| once_answered(409, Of::Bindings, forget_state),
+        },
+        Mutant {
             name: "conflict-drops-the-task",
             breaks: "TNT-11",
             defect: "after a conflict, the cluster leaves the result and no task is written",
@@ -92,6 +98,12 @@ fn after_refusals() -> Vec<Mutant> {
             breaks: "REC-04",
             defect: "a task that the control plane refused at first does not name the clusters before the failover",
             fault: |_| once_answered(503, Of::Bindings, forget_predecessors),
+        },
+        Mutant {
+            name: "refusal-forgets-state",
+            breaks: "STP-02",
+            defect: "a task that the control plane refused at first has no preserved state",
+            fault: |_| once_answered(503, Of::Bindings, forget_state),
         },
     ]
 }
@@ -179,6 +191,12 @@ fn lose_labels(work: &mut Value) {
         if let Some(labels) = map(manifest, "/metadata/labels") {
             labels.retain(|key, _| !key.starts_with("failover.karmada.io/"));
         }
+    }
+}
+
+fn forget_state(binding: &mut Value) {
+    for task in tasks(binding) {
+        remove(task, "", "preservedLabelState");
     }
 }
 
