@@ -21,6 +21,10 @@ use crate::{evidence, files};
 pub const JOURNAL: &str = "journal.jsonl";
 /// Name of the page.
 pub const PAGE: &str = "explored.html";
+/// Begin of the names of files with a deviation.
+pub(super) const FOUND: &str = "found-";
+/// Begin of the names of files with a lead.
+pub(super) const LEAD: &str = "lead-";
 
 /// A folder that cannot be used.
 #[derive(Debug, Error)]
@@ -196,7 +200,7 @@ impl Folder {
             move |source| FolderError::Io { what, path, source }
         };
         let mut cases = found_in(&self.path).map_err(io("read"))?;
-        cases.retain(|name| is_of_type(name, "yaml"));
+        cases.retain(|name| name.starts_with(FOUND) && is_of_type(name, "yaml"));
         fs::write(&path, page::render(&journal, &cases)?).map_err(io("write"))
     }
 
@@ -285,12 +289,13 @@ pub fn merge(first: &PathBuf, others: &[PathBuf], out: &Path) -> Result<Journal,
     Ok(merged)
 }
 
-/// Names of the files of findings in a folder, in order.
+/// Names of the files of findings and leads in a folder, in order.
 fn found_in(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if name.starts_with("found-") && (is_of_type(&name, "yaml") || is_of_type(&name, "jsonl")) {
+        let is_kept = name.starts_with(FOUND) || name.starts_with(LEAD);
+        if is_kept && (is_of_type(&name, "yaml") || is_of_type(&name, "jsonl")) {
             names.push(name);
         }
     }

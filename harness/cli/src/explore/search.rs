@@ -18,12 +18,13 @@ use baton_core::{
     },
     judge::Finding,
     names::RequirementId,
+    timeline::Timeline,
 };
 
 use super::{
     Explored, Wanted,
     error::ExploreError,
-    folder::{Folder, FolderError},
+    folder::{FOUND, Folder, FolderError, LEAD},
     runs::{Explorable, Runs, VariantRun},
     shrink::Smallest,
 };
@@ -76,14 +77,25 @@ struct ShownBefore {
 }
 
 impl ShownBefore {
-    /// Prints a lead, the first of its kind.
-    fn tell(&mut self, lead: &Finding, tried: &Tried<'_>) {
+    /// Writes a lead as a case and prints it, if it is the first of its kind.
+    fn tell(
+        &mut self,
+        lead: &Finding,
+        tried: &Tried<'_>,
+        timeline: &Timeline,
+        folder: &Folder,
+    ) -> Result<(), FolderError> {
         if !self.leads.insert(lead.title.clone()) {
-            return;
+            return Ok(());
         }
+        let name = format!("{LEAD}{}", tried.id);
+        let case = tried.of.base.with(&name, &tried.plan.moves, None);
+        let file = folder.keep(&name, &case, timeline)?;
         let seen = lead.seen.lines().next().unwrap_or_default();
         outln!("LEAD       {}: {seen}", lead.title);
         tried.print();
+        outln!("           timeline: {}", file.with_extension("jsonl").display());
+        Ok(())
     }
 
     /// Prints why a plan has no result, the first time.
@@ -185,7 +197,7 @@ impl Search<'_> {
                     while !self.is_over() {
                         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                         let Some(Todo { of, plan, id }) = next else { break };
-                        let run = self.runs.run(of.case, &of.base, &plan.moves, &format!("found-{id}"));
+                        let run = self.runs.run(of.case, &of.base, &plan.moves, &format!("{FOUND}{id}"));
                         // A run that was interrupted has no result; `--resume` runs its plan.
                         if run.is_err() && self.runs.settings.interrupt.is_asked() {
                             break;
@@ -250,7 +262,7 @@ impl Search<'_> {
             // Another plan has shown the finding, and it is written already.
             let again = run.shown.deviations.iter().any(|it| !is_known(it));
             for lead in &odd {
-                before.tell(lead, tried);
+                before.tell(lead, tried, &run.timeline, folder)?;
             }
             return Ok(match (again, odd.is_empty() && !run.inconclusive) {
                 (true, _) => line(Outcome::Deviates, listed(&run.shown.deviations)),
@@ -302,7 +314,7 @@ impl Search<'_> {
             shrunk,
         } = smallest;
         let id = base.plan_id(self.runs.settings.seed, moves);
-        let name = format!("found-{id}-{}", invariant.name().to_lowercase());
+        let name = format!("{FOUND}{id}-{}", invariant.name().to_lowercase());
         let comment = [
             format!(
                 "Found by baton explore {} in {}, seed {}, and shrunk in {}:",

@@ -9,6 +9,7 @@ use baton_core::explore::{
 };
 
 use super::{
+    folder::FOUND,
     runs::{Explorable, Moves, VariantRun},
     search::Search,
 };
@@ -34,7 +35,7 @@ impl Search<'_> {
         id: &str,
         signature: &Signature,
     ) -> Option<Smallest> {
-        let name = format!("found-{id}");
+        let name = format!("{FOUND}{id}");
         let of_steps = of.base.removable_steps();
         let mut smallest = Smallest {
             run: self.again(of, &of.base, moves, &name, signature)?,
