@@ -8,7 +8,7 @@ use baton::{
     explore::{self, Wanted, folder::Folder},
     files::Roots,
     load::Suite,
-    settings::Settings,
+    options::RunOptions,
 };
 use baton_core::{case::model::MoveFault, event::Shard};
 
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let roots = Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
     let suite = Suite::load(&roots)?;
     let chosen = suite.chosen(&roots, &[CASE.to_owned()])?;
-    let settings = Settings::new(roots.clone()).asking(&suite.catalogue);
+    let settings = RunOptions::new(roots.clone()).asking(&suite.catalogue);
     for jobs in [1, 2] {
         // Without the baseline, which takes three runs.
         let run = |plans| -> Result<(usize, f64), Box<dyn Error>> {

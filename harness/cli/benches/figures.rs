@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton::{files::Roots, load::Suite, run, settings::Settings, show};
+use baton::{files::Roots, load::Suite, options::RunOptions, run, show};
 use baton_cluster::fleet::{
     Fleet as _, TimeMode,
     embedded::{Embedded, InProcess, Options, Time},
@@ -42,8 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ]);
     };
     row("fleet of 1+2 ready", repeat(boot)?);
-    let settings = Settings::new(roots);
-    let one = |case: &Case, settings: &Settings| run::run_case(case, settings, &|_| {});
+    let settings = RunOptions::new(roots);
+    let one = |case: &Case, settings: &RunOptions| run::run_case(case, settings, &|_| {});
     let mut writes = Vec::new();
     for case in &cases {
         let results: Vec<CaseResult> = (0..REPETITIONS).map(|_| one(case, &settings)).collect();
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "the three together",
         repeat(|| Ok(run::run(&cases, &settings, |_| {}).wall))?,
     );
-    let real = Settings {
+    let real = RunOptions {
         backend: Arc::new(InProcess {
             time_mode: TimeMode::Real,
             doors: false,

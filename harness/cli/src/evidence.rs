@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use runs::RunFolder;
 use tempfile::TempDir;
 
-use crate::{report::file, settings::Settings, terminal};
+use crate::{context::CaseContext, options::RunOptions, report::file, terminal};
 
 /// Largest size of a log in bytes.
 const LONGEST_LOG: u64 = 1 << 20;
@@ -73,13 +73,13 @@ pub(crate) fn check(folder: &Path) -> io::Result<()> {
 }
 
 /// Name of a case's timeline. Has the seed if there are several, and the attempt if it is not the first.
-pub(crate) fn name(case: &Case, settings: &Settings, attempt: u32) -> String {
+pub(crate) fn name(case: &Case, context: &CaseContext) -> String {
     let mut name = case.id.to_string();
-    if settings.repeat > 1 {
-        name = format!("{name}.seed-{}", settings.seed);
+    if context.options().repeat > 1 {
+        name = format!("{name}.seed-{}", context.seed);
     }
-    if attempt > 1 {
-        name = format!("{name}.try-{attempt}");
+    if context.attempt > 1 {
+        name = format!("{name}.try-{}", context.attempt);
     }
     format!("{name}.jsonl")
 }
@@ -120,13 +120,13 @@ impl Log {
     }
 
     /// Keeps the log next to the timeline or, if the run broke and there is no timeline, in its place.
-    pub(crate) fn keep(self, settings: &Settings, result: &mut CaseResult) {
+    pub(crate) fn keep(self, options: &RunOptions, result: &mut CaseResult) {
         let broken = matches!(result.outcome, CaseOutcome::Broken { .. });
         let written = fs::metadata(&self.file).is_ok_and(|it| it.len() > 0);
         let beside = result.evidence.as_ref().and_then(|evidence| evidence.file.parent());
         let folder = match beside {
             Some(folder) => folder.to_owned(),
-            None if broken => settings.timelines.clone().unwrap_or_else(folder_of_run),
+            None if broken => options.timelines.clone().unwrap_or_else(folder_of_run),
             None => return,
         };
         if written && create_folder(&folder).is_ok() {

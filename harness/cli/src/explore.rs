@@ -34,9 +34,10 @@ use self::{
     search::Search,
 };
 use crate::{
+    context::{CaseContext, RunState},
     files::Roots,
     load::Suite,
-    settings::Settings,
+    options::RunOptions,
     show::count,
     terminal::{errln, outln},
 };
@@ -161,27 +162,32 @@ pub fn explore(
     suite: &Suite,
     cases: &[Case],
     roots: &Roots,
-    settings: &Settings,
+    options: &RunOptions,
     wanted: &Wanted,
     folder: &mut Folder,
 ) -> Result<Explored, FolderError> {
     let began = Instant::now();
     let deadline = wanted.budget.and_then(|budget| began.checked_add(budget));
-    let implementation = settings.target.implementation();
+    let implementation = options.target.implementation();
     let target = [Some(implementation.name), implementation.version]
         .into_iter()
         .flatten();
     let head = Head::new(
         target.collect::<Vec<_>>().join(" "),
-        settings.backend.name().to_owned(),
-        settings.seed,
+        options.backend.name().to_owned(),
+        options.seed,
         cases
             .iter()
             .map(|case| (case.id.to_string(), Digest::of_case(case)))
             .collect(),
     );
     folder.begin(&head)?;
-    let runs = Runs { suite, roots, settings };
+    let context = CaseContext::new(RunState::new(options.clone(), cases));
+    let runs = Runs {
+        suite,
+        roots,
+        context: &context,
+    };
     let mut explored = Explored::default();
     let explorable = explorable(runs, cases, wanted.jobs, &mut explored);
     let points: usize = explorable.iter().map(|it| it.points.len()).sum();
@@ -212,7 +218,7 @@ fn explorable<'a>(
     std::thread::scope(|scope| {
         for _ in 0..jobs.get() {
             scope.spawn(|| {
-                while !runs.settings.interrupt.is_asked() {
+                while !runs.options().interrupt.is_asked() {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some((number, case)) = next else { break };
                     let result = runs.prepare(case);

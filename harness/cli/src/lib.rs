@@ -7,8 +7,9 @@
 //!    arguments ask for, [`last_run`] knows which of them failed before, [`lint`] warns of likely mistakes.
 //! 3. [`backend`]: the clusters to run on; [`provision`] creates those that are made for a run.
 //! 4. [`implementation`]: the implementation under test, built in or described by a target file.
-//! 5. [`settings`]: all of the above together; [`preflight`]: one failover before all others.
-//! 6. [`run`]: plans each case, carries it out on its own fleet, has the timeline judged and compares [`snapshots`].
+//! 5. [`options`]: all of the above together, fixed for the run; [`preflight`]: one failover before all others.
+//! 6. [`run`]: plans the cases, carries out each on its own fleet, has its timeline judged and compares [`snapshots`].
+//!    [`context`] is the state that the cases share, and what one case is given of it.
 //!    `watchdog` gives up a case that blocks its thread. [`evidence`] keeps timelines and logs, [`pause`] keeps the
 //!    clusters of a failed case, [`interrupt`] is Ctrl-C.
 //!    [`explore`] runs a case again and again, with faults at the writes of the implementation; [`scale`] measures many
@@ -25,6 +26,7 @@
 pub mod args;
 pub mod backend;
 pub mod commands;
+pub mod context;
 mod descriptors;
 pub mod evidence;
 pub mod explore;
@@ -34,6 +36,7 @@ pub mod interrupt;
 pub mod last_run;
 pub mod lint;
 pub mod load;
+pub mod options;
 pub mod output;
 pub mod pause;
 pub mod preflight;
@@ -42,7 +45,6 @@ pub mod report;
 pub mod run;
 pub mod scale;
 pub mod select;
-pub mod settings;
 pub mod show;
 pub mod signature;
 pub mod snapshots;

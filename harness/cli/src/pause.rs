@@ -1,16 +1,16 @@
 //! Keeps the clusters of a failed case until the user has looked at them.
 
-use std::{io, sync::atomic::Ordering};
+use std::io;
 
 use baton_cluster::fleet::Fleet;
 use baton_core::{case::model::Case, event::Event};
 use tokio::sync::oneshot;
 
-use crate::settings::Settings;
+use crate::context::RunState;
 
 /// Prints the kubeconfigs of the clusters and waits. Enter continues the run; Ctrl-C starts no further case. The
 /// clusters are removed after that in either case.
-pub async fn pause(case: &Case, fleet: &dyn Fleet, settings: &Settings, emit: &(dyn Fn(Event) + Sync)) {
+pub async fn pause(case: &Case, fleet: &dyn Fleet, run: &RunState, emit: &(dyn Fn(Event) + Sync)) {
     let clusters = std::iter::once(fleet.control()).chain(fleet.members());
     let kubeconfigs = clusters.filter_map(|cluster| Some((cluster.name().clone(), cluster.kubeconfig()?.clone())));
     emit(Event::Paused {
@@ -20,7 +20,7 @@ pub async fn pause(case: &Case, fleet: &dyn Fleet, settings: &Settings, emit: &(
     tokio::select! {
         () = enter() => {}
         // Without a signal handler Ctrl-C ends the process, as usual.
-        Ok(()) = tokio::signal::ctrl_c() => settings.stop.store(true, Ordering::SeqCst),
+        Ok(()) = tokio::signal::ctrl_c() => run.stop(),
     }
 }
 

@@ -42,8 +42,8 @@ use thiserror::Error;
 
 use self::follow::{Follow, Stopped};
 use crate::{
+    options::RunOptions,
     scale::processes::{Load, Usage},
-    settings::Settings,
 };
 
 /// Number of workloads that are created at the same time.
@@ -117,30 +117,30 @@ pub enum ScaleError {
 ///
 /// # Errors
 /// [`ScaleError`] if there is nothing to report.
-pub fn scale(settings: &Settings, parameters: Parameters, say: &dyn Fn(&str)) -> Result<ScaleReport, ScaleError> {
-    let is_virtual = settings.backend.time_mode() == TimeMode::Virtual;
+pub fn scale(options: &RunOptions, parameters: Parameters, say: &dyn Fn(&str)) -> Result<ScaleReport, ScaleError> {
+    let is_virtual = options.backend.time_mode() == TimeMode::Virtual;
     let runtime = if is_virtual {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_all().start_paused(true).build()?
     } else {
         tokio::runtime::Builder::new_multi_thread().enable_all().build()?
     };
-    let case = case(settings, &parameters);
+    let case = case(options, &parameters);
     runtime.block_on(async {
         let (began, load) = (Instant::now(), Usage::read().load);
         let request = Request {
             case: case.clone(),
             members: parameters.members,
             beside_others: false,
-            location: settings.target.location(),
-            definitions: settings.target.definitions(),
-            rules: settings.rules.clone(),
-            seed: settings.seed,
+            location: options.target.location(),
+            definitions: options.target.definitions(),
+            rules: options.rules.clone(),
+            seed: options.seed,
         };
-        let fleet = settings.backend.fleet(&request).await?;
+        let fleet = options.backend.fleet(&request).await?;
         let log = Scratch::new("log")?;
         let run = Run {
-            settings,
+            options,
             parameters,
             fleet: &*fleet,
             setup: &case.controller,
@@ -163,7 +163,7 @@ pub fn scale(settings: &Settings, parameters: Parameters, say: &dyn Fn(&str)) ->
 }
 
 /// The case that backends ask for. It has no steps.
-fn case(settings: &Settings, parameters: &Parameters) -> Case {
+fn case(options: &RunOptions, parameters: &Parameters) -> Case {
     let gates = ["Failover", "StatefulFailoverInjection"];
     let case = Case {
         id: CaseId::new("scale"),
@@ -182,13 +182,13 @@ fn case(settings: &Settings, parameters: &Parameters) -> Case {
         invariants: std::collections::BTreeSet::new(),
         exempt: BTreeMap::new(),
     };
-    let controller = settings.target.setup_of(&case);
+    let controller = options.target.setup_of(&case);
     Case { controller, ..case }
 }
 
 /// State of a run.
 struct Run<'a> {
-    settings: &'a Settings,
+    options: &'a RunOptions,
     parameters: Parameters,
     fleet: &'a dyn Fleet,
     setup: &'a ControllerSetup,
@@ -209,7 +209,7 @@ struct Figures {
 
 impl Run<'_> {
     async fn carry_out(&self, log: &Scratch) -> Result<ScaleReport, ScaleError> {
-        let (fleet, target) = (self.fleet, &self.settings.target);
+        let (fleet, target) = (self.fleet, &self.options.target);
         let started = (fleet.clock())();
         let members: Vec<ClusterName> = fleet.members().iter().map(Cluster::name).cloned().collect();
         let order = fleet.order();
@@ -270,7 +270,7 @@ impl Run<'_> {
         figures: &mut Figures,
     ) -> Result<(), Ended> {
         let members = self.parameters.members;
-        let ready = self.settings.timeouts.ready;
+        let ready = self.options.timeouts.ready;
         let wait = follow.until(ready, |follow| follow.ready() >= members);
         match self.watched(running, wait).await {
             Err(Ended::Early(End::NotMoved)) => {
@@ -350,7 +350,7 @@ impl Run<'_> {
     ) -> Result<(), Ended> {
         tokio::select! {
             biased;
-            () = self.settings.interrupt.asked() => Err(Ended::Early(End::Interrupted)),
+            () = self.options.interrupt.asked() => Err(Ended::Early(End::Interrupted)),
             ended = running.ended() => {
                 (self.say)(&format!("the target ended: {ended}"));
                 Err(Ended::Early(End::TargetEnded))
@@ -405,7 +405,7 @@ impl Run<'_> {
     }
 
     fn report(&self, judge: &Judge, now: Duration, end: End, figures: &Figures, usage: Usage) -> ScaleReport {
-        let implementation = self.settings.target.implementation();
+        let implementation = self.options.target.implementation();
         let target = [Some(implementation.name), implementation.version];
         let after = self.fleet.traffic();
         let refusals = after.refusals.iter().map(|((program, status), count)| Refusals {
@@ -413,7 +413,7 @@ impl Run<'_> {
             status: *status,
             count: *count,
         });
-        let asked = &self.settings.asked;
+        let asked = &self.options.asked;
         ScaleReport {
             api_version: report::API_VERSION.to_owned(),
             kind: report::KIND.to_owned(),
@@ -426,8 +426,8 @@ impl Run<'_> {
                 memory_kib: usage.memory_kib,
             },
             target: target.into_iter().flatten().collect::<Vec<_>>().join(" "),
-            backend: self.settings.backend.name().to_owned(),
-            virtual_time: self.settings.backend.time_mode() == TimeMode::Virtual,
+            backend: self.options.backend.name().to_owned(),
+            virtual_time: self.options.backend.time_mode() == TimeMode::Virtual,
             parameters: self.parameters,
             end,
             workloads: judge.progress(),

@@ -19,7 +19,7 @@ use std::{
     sync::Arc,
 };
 
-use baton::{backend, load::Suite, run, settings::Settings, snapshots};
+use baton::{backend, load::Suite, options::RunOptions, run, snapshots};
 use baton_cluster::error_chain::error_chain;
 use rstest::rstest;
 
@@ -137,10 +137,10 @@ fn a_known_deviation_passes_and_an_unknown_one_does_not() {
         .unwrap_or_else(|error| panic!("{}", told(error)));
     let result = |baseline: &str| {
         let file = target_file(folder.path(), FEATURES, baseline);
-        let settings = Settings {
+        let settings = RunOptions {
             target: Arc::new(target(&file)),
             timelines: Some(folder.path().to_owned()),
-            ..Settings::new(roots())
+            ..RunOptions::new(roots())
         };
         run::run_case(&suite.cases[0], &settings, &|_| {})
     };

@@ -21,10 +21,10 @@ use baton::{
     files::Roots,
     implementation::Reference,
     load::Suite,
+    options::RunOptions,
     output,
     report::{Format, ReportFile, Reports},
     run,
-    settings::Settings,
 };
 use baton_cluster::{
     fleet::Fleet,
@@ -83,11 +83,11 @@ fn a_controller_that_never_yields_ends_its_case_and_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let roots = Roots::of(&root());
     let suite = Suite::select(&roots, &CASES.map(str::to_owned)).unwrap();
-    let settings = Settings {
+    let settings = RunOptions {
         target: Arc::new(Spinning::default()),
         jobs: 1,
         silence: Duration::from_secs(10),
-        ..Settings::new(roots)
+        ..RunOptions::new(roots)
     };
     let report = ReportFile {
         format: Format::Yaml,

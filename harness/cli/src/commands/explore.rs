@@ -20,8 +20,8 @@ use crate::{
     files::Roots,
     interrupt::Interrupt,
     load::{self, Suite},
+    options::RunOptions,
     select,
-    settings::Settings,
     terminal::{errln, outln},
 };
 
@@ -54,13 +54,13 @@ pub(super) fn explore(
         Ok(selected) => selected,
         Err(error) => return bad_input(&error, error.help()),
     };
-    let settings = match settings(all, roots, arguments) {
-        Ok(settings) => settings,
+    let options = match options(all, roots, arguments) {
+        Ok(options) => options,
         Err(exit) => return exit,
     };
-    let wanted = wanted(arguments, &settings);
+    let wanted = wanted(arguments, &options);
     if let Some(moments) = moments(arguments) {
-        let printed = moments::print(all, &selected.cases, roots, &settings, wanted.jobs, &moments);
+        let printed = moments::print(all, &selected.cases, roots, &options, wanted.jobs, &moments);
         return if printed > 0 { Exit::Conforms } else { Exit::Broken };
     }
     let (path, resume) = match (&arguments.resume, &arguments.out) {
@@ -71,15 +71,15 @@ pub(super) fn explore(
     if let Some(number) = arguments.workers {
         let workers = workers::workers(number.get(), wanted.shard, wanted.plans, &path);
         let arguments = arguments.of_workers(root);
-        return with_workers(&workers, &arguments, &path, resume, &settings.interrupt);
+        return with_workers(&workers, &arguments, &path, resume, &options.interrupt);
     }
     let mut folder = Folder::new(path, resume);
-    let explored = match explore::explore(all, &selected.cases, roots, &settings, &wanted, &mut folder) {
+    let explored = match explore::explore(all, &selected.cases, roots, &options, &wanted, &mut folder) {
         Ok(explored) => explored,
         Err(error) => return refused(&error),
     };
     print_files(folder.path());
-    if settings.interrupt.is_asked() {
+    if options.interrupt.is_asked() {
         outln!("interrupted; --resume {} continues", folder.path().display());
         return Exit::Interrupted;
     }
@@ -168,8 +168,8 @@ fn print_files(folder: &Path) {
     outln!("page       {}", folder.join(PAGE).display());
 }
 
-/// The settings of all runs: the implementation, its backend, and the seed.
-fn settings(all: &Suite, roots: &Roots, arguments: &args::ExploreRun) -> Result<Settings, Exit> {
+/// The options of all runs: the implementation, its backend, and the seed.
+fn options(all: &Suite, roots: &Roots, arguments: &args::ExploreRun) -> Result<RunOptions, Exit> {
     let spec = arguments.target.as_ref().map(|file| load::target(roots, file, all));
     let spec = spec.transpose().map_err(|error| not_loaded(&error))?;
     let interrupt = Interrupt::listen().map_err(|error| {
@@ -180,21 +180,21 @@ fn settings(all: &Suite, roots: &Roots, arguments: &args::ExploreRun) -> Result<
         interrupt.when_input_ends();
     }
     let rules = all.rules.as_ref().map_err(|wrong| wrong_rules(wrong))?.clone();
-    let settings = Settings {
+    let options = RunOptions {
         rules,
         interrupt,
         limit: Some(arguments.max_plan_time),
         seed: arguments.seed,
-        ..Settings::new(roots.clone())
+        ..RunOptions::new(roots.clone())
     };
     match spec {
-        None => Ok(settings.asking(&all.catalogue)),
-        Some(spec) => super::run::described(spec, settings, all).map(|(settings, _)| settings),
+        None => Ok(options.asking(&all.catalogue)),
+        Some(spec) => super::run::described(spec, options, all).map(|(options, _)| options),
     }
 }
 
-fn wanted(arguments: &args::ExploreRun, settings: &Settings) -> Wanted {
-    let jobs = arguments.jobs.map_or(settings.jobs, usize::from);
+fn wanted(arguments: &args::ExploreRun, options: &RunOptions) -> Wanted {
+    let jobs = arguments.jobs.map_or(options.jobs, usize::from);
     Wanted {
         plans: arguments.plans,
         budget: arguments.budget,

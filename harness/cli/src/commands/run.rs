@@ -6,7 +6,6 @@ use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
     num::NonZeroUsize,
     path::Path,
-    sync::Arc,
 };
 
 use baton_cluster::error_chain::error_chain;
@@ -22,6 +21,7 @@ use super::{Exit, bad_input, not_loaded, wrong_rules};
 use crate::{
     args,
     backend::{self, BackendError, BackendNeeds},
+    context::RunState,
     descriptors,
     evidence::{
         self,
@@ -33,16 +33,14 @@ use crate::{
     last_run::LastRun,
     lint::{self, Findings},
     load::{self, LoadError, Suite},
+    options::RunOptions,
     output::Output,
     preflight::{self, Preflight},
     provision::BootError,
     report::Reports,
-    run,
-    run::side_by_side::Layout,
+    run::{self, planned::plan_cases, side_by_side::Layout},
     select::{self, Selected},
-    settings::Settings,
     show,
-    snapshots::Stored,
 };
 
 /// Runs the cases of a suite as the arguments say. Invalid arguments are reported before any cluster boots. The
@@ -129,32 +127,27 @@ fn run_right(
         Ok(rules) => rules.clone(),
         Err(wrong) => return wrong_rules(wrong),
     };
-    let (settings, preflight) = match settings(roots, arguments, &selected, all, spec) {
-        Ok((settings, preflight)) => (Settings { rules, ..settings }, preflight),
+    let (options, preflight) = match options(roots, arguments, &selected, all, spec) {
+        Ok((options, preflight)) => (RunOptions { rules, ..options }, preflight),
         Err(exit) => return exit,
     };
-    let mode = settings.backend.time_mode();
+    // Snapshots are read now: the preflight starts the target, which may write files.
+    let state = RunState::new(options, &selected.cases);
+    let options = &state.options;
+    let mode = options.backend.time_mode();
     if descriptors::enough_for(mode) == Some(0) {
         errln!("error: the limit of open files is too low to run a case");
         errln!(
             "help: `ulimit -n` sets it; one case at a time needs {}",
             descriptors::least(mode)
         );
-        return end(&settings);
+        return end(options);
     }
-    if let Err(exit) = run_preflight(preflight.as_ref(), &settings) {
+    if let Err(exit) = run_preflight(preflight.as_ref(), options) {
         return exit;
     }
     let output = Output::new(arguments.target.clone(), arguments.loudness);
-    carry_out(
-        &selected,
-        &settings,
-        output,
-        reports,
-        last_run,
-        arguments.strict,
-        &folder,
-    )
+    carry_out(&selected, state, output, reports, last_run, arguments.strict, &folder)
 }
 
 /// Removes the folders of old runs from Baton's folder of timelines.
@@ -168,29 +161,29 @@ fn prune(folder: &Path) {
 }
 
 /// Ends a run whose clusters exist but cannot be used.
-fn end(settings: &Settings) -> Exit {
-    if let Err(error) = backend::end(&*settings.backend) {
+fn end(options: &RunOptions) -> Exit {
+    if let Err(error) = backend::end(&*options.backend) {
         errln!("error: {}", error_chain(&error));
     }
     Exit::Broken
 }
 
 /// Runs the preflight; returns an exit code if the cases would run in vain.
-fn run_preflight(preflight: Option<&Preflight>, settings: &Settings) -> Result<(), Exit> {
+fn run_preflight(preflight: Option<&Preflight>, options: &RunOptions) -> Result<(), Exit> {
     let Some(preflight) = preflight else {
         return Ok(());
     };
-    let error = match preflight.run(settings) {
+    let error = match preflight.run(options) {
         Ok(outcome) => {
             outln!("{}", preflight::message(&outcome));
             return Ok(());
         }
         Err(error) => error,
     };
-    if let Err(error) = backend::end(&*settings.backend) {
+    if let Err(error) = backend::end(&*options.backend) {
         errln!("error: {}", error_chain(&error));
     }
-    if settings.interrupt.is_asked() {
+    if options.interrupt.is_asked() {
         return Err(Exit::Interrupted);
     }
     errln!("error: preflight: {error}");
@@ -203,17 +196,20 @@ fn run_preflight(preflight: Option<&Preflight>, settings: &Settings) -> Result<(
 
 fn carry_out(
     selected: &Selected,
-    settings: &Settings,
+    state: RunState,
     mut output: Output,
     mut reports: Reports,
     mut last_run: LastRun,
     strict: bool,
     folder: &Path,
 ) -> Exit {
-    if let Some(words) = Layout::of(&selected.cases, settings).words() {
+    let options = state.options.clone();
+    let planned = plan_cases(&selected.cases, &options);
+    let layout = Layout::new(&planned, &options);
+    if let Some(words) = layout.words() {
         outln!("{words}");
     }
-    let summary = run::run(&selected.cases, settings, |event| {
+    let summary = run::run_planned(&planned, &layout, state, |event| {
         reports.on_event(event);
         if let Event::CaseEnded(result) = event {
             last_run.case_ended(result);
@@ -231,7 +227,7 @@ fn carry_out(
             folder.display()
         );
     }
-    let ended = backend::end(&*settings.backend);
+    let ended = backend::end(&*options.backend);
     if let Err(error) = &ended {
         errln!("error: {}", error_chain(error));
     }
@@ -239,14 +235,14 @@ fn carry_out(
     if ended.is_err() || !all_written {
         return Exit::Broken;
     }
-    if settings.interrupt.is_asked() {
+    if options.interrupt.is_asked() {
         return Exit::Interrupted;
     }
-    let stale = report
+    let outdated = report
         .iter()
-        .flat_map(|report| stale(&settings.target.baseline(), report))
+        .flat_map(|report| stale(&options.target.baseline(), report))
         .collect::<Vec<_>>();
-    for line in &stale {
+    for line in &outdated {
         errln!("error: {line}");
     }
     let has_remarks = report.as_ref().is_some_and(|report| {
@@ -254,7 +250,7 @@ fn carry_out(
         remarks.any(|defect| !defect.known)
     });
     match exit(&summary) {
-        Exit::Conforms if !stale.is_empty() || (strict && has_remarks) => Exit::Deviates,
+        Exit::Conforms if !outdated.is_empty() || (strict && has_remarks) => Exit::Deviates,
         Exit::Conforms if summary.conforming + summary.with_remarks + summary.known == 0 => nothing_judged(&summary),
         exit => exit,
     }
@@ -321,15 +317,15 @@ fn refused(error: &BackendError) -> Exit {
     }
 }
 
-/// Returns the settings of a run, and the preflight unless it is skipped.
-fn settings(
+/// Returns the options of a run, and the preflight unless it is skipped.
+fn options(
     roots: &Roots,
     arguments: &args::Run,
     selected: &Selected,
     all: &Suite,
     spec: Option<TargetSpec>,
-) -> Result<(Settings, Option<Preflight>), Exit> {
-    let default = Settings::new(roots.clone());
+) -> Result<(RunOptions, Option<Preflight>), Exit> {
+    let default = RunOptions::new(roots.clone());
     let interrupt = Interrupt::listen().map_err(|error| refused(&error.into()))?;
     // Cases share an existing control plane only if the user asks for it.
     let shared = arguments.on.shares_control_plane();
@@ -350,7 +346,7 @@ fn settings(
         open: arguments.pause_on_failure,
         interrupt: &interrupt,
     };
-    let selected = Settings {
+    let selected = RunOptions {
         backend: arguments.on.backend(roots, &needs).map_err(|error| refused(&error))?,
         interrupt,
         max_case_time: arguments.on.max_case_time(),
@@ -366,23 +362,21 @@ fn settings(
         full_waits: arguments.full_waits,
         pause_on_failure: arguments.pause_on_failure,
         part_of: Some(suite),
-        // Read now: the preflight starts the target, which may write files.
-        stored: Some(Arc::new(Stored::read(roots, &selected.cases))),
         ..default
     };
     match spec {
         None => Ok((selected, None)),
         Some(spec) => {
-            let (mut settings, preflight) = described(spec, selected, all)?;
+            let (mut options, preflight) = described(spec, selected, all)?;
             // A target with a preflight must not be able to predict the values of a case; the built-in one has no
             // preflight.
             if arguments.seed.is_none() && preflight.is_some() {
-                settings.seed = random_seed();
+                options.seed = random_seed();
             }
             if arguments.jobs.is_none() && !shared && !arguments.pause_on_failure && preflight.is_some() {
-                settings.jobs = settings.jobs.saturating_mul(WAITING);
+                options.jobs = options.jobs.saturating_mul(WAITING);
             }
-            Ok((settings, preflight.filter(|_| !arguments.no_preflight)))
+            Ok((options, preflight.filter(|_| !arguments.no_preflight)))
         }
     }
 }
@@ -417,18 +411,18 @@ fn random_seed() -> u64 {
 /// Sets the target that a file describes.
 pub(super) fn described(
     spec: TargetSpec,
-    settings: Settings,
+    options: RunOptions,
     all: &Suite,
-) -> Result<(Settings, Option<Preflight>), Exit> {
+) -> Result<(RunOptions, Option<Preflight>), Exit> {
     let preflight = Preflight::of(&spec, &all.catalogue).map_err(|error| bad_input(&error, ""))?;
     let target = Described::new(spec).map_err(|error| {
         let told = bad_input(&error, error.help());
         if error.is_environment() { Exit::Broken } else { told }
     })?;
-    let settings = settings
+    let options = options
         .with_target(target)
         .map_err(|error| bad_input(&error, error.help()))?;
-    Ok((settings.asking(&all.catalogue), preflight))
+    Ok((options.asking(&all.catalogue), preflight))
 }
 
 #[cfg(test)]

@@ -23,9 +23,9 @@ use crate::{
     files::Roots,
     interrupt::Interrupt,
     load::{self, Suite},
+    options::RunOptions,
     report::file,
     scale::{self, page, table},
-    settings::Settings,
     terminal::{err, errln, out, outln},
 };
 
@@ -70,16 +70,16 @@ pub(super) fn scale(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Exit {
             return Exit::BadInput;
         }
     }
-    let settings = match settings(all, roots, arguments) {
-        Ok(settings) => settings,
+    let options = match options(all, roots, arguments) {
+        Ok(options) => options,
         Err(exit) => return exit,
     };
-    let by_default = match settings.backend.time_mode() {
+    let by_default = match options.backend.time_mode() {
         TimeMode::Virtual => VIRTUAL_LIMIT,
         TimeMode::Real => REAL_LIMIT,
     };
-    let exit = measure(&settings, arguments.parameters(by_default), arguments);
-    match backend::end(&*settings.backend) {
+    let exit = measure(&options, arguments.parameters(by_default), arguments);
+    match backend::end(&*options.backend) {
         Ok(()) => exit,
         Err(error) => {
             errln!("error: {}", error_chain(&error));
@@ -88,8 +88,8 @@ pub(super) fn scale(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Exit {
     }
 }
 
-fn measure(settings: &Settings, parameters: Parameters, arguments: &ScaleRun) -> Exit {
-    let report = match scale::scale(settings, parameters, &|line| errln!("{line}")) {
+fn measure(options: &RunOptions, parameters: Parameters, arguments: &ScaleRun) -> Exit {
+    let report = match scale::scale(options, parameters, &|line| errln!("{line}")) {
         Ok(report) => report,
         Err(error) => {
             errln!("error: {}", error.chain());
@@ -124,7 +124,7 @@ fn measure(settings: &Settings, parameters: Parameters, arguments: &ScaleRun) ->
 }
 
 /// The implementation, its clusters and the seed.
-fn settings(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Result<Settings, Exit> {
+fn options(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Result<RunOptions, Exit> {
     let spec = arguments.target.as_ref().map(|file| load::target(roots, file, all));
     let spec = spec.transpose().map_err(|error| not_loaded(&error))?;
     let interrupt = Interrupt::listen().map_err(|error| {
@@ -132,16 +132,16 @@ fn settings(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Result<Settings
         Exit::Broken
     })?;
     let rules = all.rules.as_ref().map_err(|wrong| super::wrong_rules(wrong))?.clone();
-    let mut settings = Settings {
+    let mut options = RunOptions {
         rules,
         interrupt,
         seed: arguments.seed,
-        ..Settings::new(roots.clone())
+        ..RunOptions::new(roots.clone())
     };
     match arguments.backend {
-        ScaleBackend::Envtest => settings.backend = Arc::new(envtest(arguments)?),
+        ScaleBackend::Envtest => options.backend = Arc::new(envtest(arguments)?),
         ScaleBackend::Embedded if arguments.real_time => {
-            settings.backend = Arc::new(InProcess {
+            options.backend = Arc::new(InProcess {
                 time_mode: TimeMode::Real,
                 doors: false,
             });
@@ -149,8 +149,8 @@ fn settings(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Result<Settings
         ScaleBackend::Embedded => {}
     }
     match spec {
-        None => Ok(settings.asking(&all.catalogue)),
-        Some(spec) => super::run::described(spec, settings, all).map(|(settings, _)| settings),
+        None => Ok(options.asking(&all.catalogue)),
+        Some(spec) => super::run::described(spec, options, all).map(|(options, _)| options),
     }
 }
 

@@ -12,7 +12,14 @@ use baton_core::{
 };
 
 use super::{Explored, explorable, runs::Runs};
-use crate::{files::Roots, load::Suite, settings::Settings, show::count, terminal::outln};
+use crate::{
+    context::{CaseContext, RunState},
+    files::Roots,
+    load::Suite,
+    options::RunOptions,
+    show::count,
+    terminal::outln,
+};
 
 /// The moments of cases that are printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +35,12 @@ pub fn print(
     suite: &Suite,
     cases: &[Case],
     roots: &Roots,
-    settings: &Settings,
+    options: &RunOptions,
     jobs: NonZeroUsize,
     moments: &Moments,
 ) -> usize {
-    let runs = Runs { suite, roots, settings };
+    let context = &CaseContext::new(RunState::new(options.clone(), cases));
+    let runs = Runs { suite, roots, context };
     let mut printed = 0;
     for of in explorable(runs, cases, jobs, &mut Explored::default()) {
         if *moments == Moments::Listed {

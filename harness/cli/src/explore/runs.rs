@@ -16,14 +16,14 @@ use baton_core::{
 };
 
 use super::error::ExploreError;
-use crate::{evidence::Log, files::Roots, load::Suite, run, settings::Settings};
+use crate::{context::CaseContext, evidence::Log, files::Roots, load::Suite, options::RunOptions, run};
 
 /// Everything that a run needs, without its case.
 #[derive(Clone, Copy)]
 pub(super) struct Runs<'a> {
     pub(super) suite: &'a Suite,
     pub(super) roots: &'a Roots,
-    pub(super) settings: &'a Settings,
+    pub(super) context: &'a CaseContext,
 }
 
 /// Moves of a plan, each before a step of the file.
@@ -58,8 +58,12 @@ impl VariantRun {
 }
 
 impl<'a> Runs<'a> {
+    pub(super) fn options(self) -> &'a RunOptions {
+        self.context.options()
+    }
+
     pub(super) fn is_virtual(self) -> bool {
-        self.settings.backend.time_mode() == TimeMode::Virtual
+        self.options().backend.time_mode() == TimeMode::Virtual
     }
 
     /// Runs the case as it is, then twice without its assertions and without moves.
@@ -71,13 +75,13 @@ impl<'a> Runs<'a> {
         if !obstacles.is_empty() {
             return Err(ExploreError::Obstacles(obstacles));
         }
-        let plan = Plan::of(case).asking(self.settings.asked.clone());
+        let plan = Plan::of(case).asking(self.options().asked.clone());
         let log = Log::new(case);
-        let reasons = run::unsupported(case, &plan, self.settings);
+        let reasons = run::planned::unsupported(case, &plan, self.options());
         if !reasons.is_empty() {
             return Err(ExploreError::Unsupported(reasons.join("; ")));
         }
-        let ran = run::execute(case, &plan, self.settings, &log.file, &|_| {})?;
+        let ran = run::execute_with(case, &plan, self.context, &log.file, None, &|_| {})?;
         if let Some(reason) = &ran.verdict.unsupported {
             return Err(ExploreError::Unsupported(reason.clone()));
         }
@@ -118,9 +122,9 @@ impl<'a> Runs<'a> {
         let variants =
             read.map_err(|found| ExploreError::Unreadable(found.iter().map(ToString::to_string).collect()))?;
         let variant = variants.first().ok_or(ExploreError::Empty)?;
-        let plan = Plan::of(variant).asking(self.settings.asked.clone());
+        let plan = Plan::of(variant).asking(self.options().asked.clone());
         let (log, traffic) = (Log::new(case), Traffic::default());
-        let ran = run::execute_with(variant, &plan, self.settings, &log.file, Some(traffic.clone()), &|_| {})?;
+        let ran = run::execute_with(variant, &plan, self.context, &log.file, Some(traffic.clone()), &|_| {})?;
         let faults: Vec<&Move> = moves.iter().map(|(_, it)| it).collect();
         Ok(VariantRun {
             shown: oracle::shown(&ran.verdict, &faults),

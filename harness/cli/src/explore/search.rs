@@ -136,7 +136,7 @@ impl Search<'_> {
         let Wanted { depth, random, .. } = self.wanted;
         let can_inject = |it: &MoveFault| self.runs.is_virtual() || !it.needs_embedded();
         let faults: Vec<MoveFault> = self.wanted.faults.iter().copied().filter(can_inject).collect();
-        let seed = self.runs.settings.seed;
+        let seed = self.runs.options().seed;
         let mut plans = space::plans(&points, &faults, *depth, seed);
         let drawn = space::random(&points, &faults, *random, seed);
         outln!("search     {}; seed {seed}", kinds(&plans, drawn.len()));
@@ -156,7 +156,7 @@ impl Search<'_> {
         let mut todo = Vec::new();
         for (case, plan) in mine {
             let of = &cases[case];
-            let id = of.base.plan_id(self.runs.settings.seed, &plan.moves);
+            let id = of.base.plan_id(self.runs.options().seed, &plan.moves);
             match folder.done(&id) {
                 Some(line) => explored.count(line),
                 None => todo.push(Todo { of, plan, id }),
@@ -199,7 +199,7 @@ impl Search<'_> {
                         let Some(Todo { of, plan, id }) = next else { break };
                         let run = self.runs.run(of.case, &of.base, &plan.moves, &format!("{FOUND}{id}"));
                         // A run that was interrupted has no result; `--resume` runs its plan.
-                        if run.is_err() && self.runs.settings.interrupt.is_asked() {
+                        if run.is_err() && self.runs.options().interrupt.is_asked() {
                             break;
                         }
                         // Without a receiver the exploration has failed and ends.
@@ -215,7 +215,7 @@ impl Search<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.runs.settings.interrupt.is_asked() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.runs.options().interrupt.is_asked() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// The line of a plan in the journal. A deviation that is new is confirmed, made smaller, written and printed.
@@ -247,15 +247,11 @@ impl Search<'_> {
             return Ok(line(Outcome::NotHappened, Vec::new()));
         }
         let listed = |findings: &[Finding]| findings.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let new: Vec<&Finding> = run
-            .shown
-            .deviations
-            .iter()
-            .filter(|finding| {
-                let signature = Signature::of(finding);
-                !known.contains(&signature) && !before.deviations.contains(&signature)
-            })
-            .collect();
+        let is_new = |finding: &&Finding| {
+            let signature = Signature::of(finding);
+            !known.contains(&signature) && !before.deviations.contains(&signature)
+        };
+        let new: Vec<&Finding> = run.shown.deviations.iter().filter(is_new).collect();
         if new.is_empty() {
             let is_known = |finding: &Finding| known.contains(&Signature::of(finding));
             let odd: Vec<Finding> = run.shown.leads.iter().filter(|it| !is_known(it)).cloned().collect();
@@ -313,14 +309,14 @@ impl Search<'_> {
             run,
             shrunk,
         } = smallest;
-        let id = base.plan_id(self.runs.settings.seed, moves);
+        let id = base.plan_id(self.runs.options().seed, moves);
         let name = format!("{FOUND}{id}-{}", invariant.name().to_lowercase());
         let comment = [
             format!(
                 "Found by baton explore {} in {}, seed {}, and shrunk in {}:",
                 env!("CARGO_PKG_VERSION"),
                 case.id,
-                self.runs.settings.seed,
+                self.runs.options().seed,
                 count(shrunk.runs, "run"),
             ),
             format!("expected {}", finding.expected),
@@ -353,7 +349,7 @@ impl Search<'_> {
         outln!(
             "           replay: baton run {} --seed {}",
             file.display(),
-            self.runs.settings.seed
+            self.runs.options().seed
         );
         Ok(())
     }

@@ -84,7 +84,7 @@ impl Search<'_> {
             if !is_virtual && !is_for_real_time || !tried.insert(base.plan_id(0, &moves)) {
                 continue;
             }
-            if from.shrunk.runs >= self.wanted.shrink || self.runs.settings.interrupt.is_asked() {
+            if from.shrunk.runs >= self.wanted.shrink || self.runs.options().interrupt.is_asked() {
                 return None;
             }
             from.shrunk.runs += 1;

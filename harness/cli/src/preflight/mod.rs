@@ -8,7 +8,6 @@ pub mod signs;
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -28,7 +27,7 @@ use baton_core::{
 };
 use thiserror::Error;
 
-use crate::{evidence, run, settings::Settings, show};
+use crate::{evidence, options::RunOptions, run, show};
 use signs::{Sign, Stage};
 
 const CANARY: &str = include_str!("canary.yaml");
@@ -138,61 +137,59 @@ impl Preflight {
         }))
     }
 
-    /// Lets a workload fail over on a fleet of these settings, and checks its timeline.
+    /// Lets a workload fail over on a fleet of these options, and checks its timeline.
     ///
     /// [`PreflightError`] if the suite would run in vain.
-    pub fn run(&self, settings: &Settings) -> Result<PreflightOutcome, PreflightError> {
+    pub fn run(&self, options: &RunOptions) -> Result<PreflightOutcome, PreflightError> {
         let began = Instant::now();
-        let settings = &self.settings(settings);
-        let plan = Plan::of(&self.case).asking(settings.asked.clone());
-        let reasons = run::unsupported(&self.case, &plan, settings);
+        let options = &self.options(options);
+        let plan = Plan::of(&self.case).asking(options.asked.clone());
+        let reasons = run::planned::unsupported(&self.case, &plan, options);
         if !reasons.is_empty() {
             return Ok(PreflightOutcome::Skipped(reasons));
         }
         let folder = Scratch::new("log").map_err(|error| PreflightError::NotRun(error.to_string()))?;
         let log = folder.path().join("preflight.target.log");
-        let ran = run::execute(&self.case, &plan, settings, &log, &|_| {});
+        let ran = run::execute(&self.case, &plan, options, &log, &|_| {});
         let ran = ran.map_err(|error| PreflightError::NotRun(error_chain(&error)))?;
-        let findings = self.findings(&ran, settings);
-        match self.look(&plan, settings, &ran.timeline) {
+        let findings = self.findings(&ran, options);
+        match self.look(&plan, options, &ran.timeline) {
             None => Ok(PreflightOutcome::Passed {
                 wall: began.elapsed(),
                 findings,
             }),
-            Some(error) => Err(with_evidence(error, settings, &ran.timeline, &findings, &log)),
+            Some(error) => Err(with_evidence(error, options, &ran.timeline, &findings, &log)),
         }
     }
 
-    /// Returns the settings with shorter timeouts: the result does not depend on the clean-up, since the clusters
+    /// Returns the options with shorter timeouts: the result does not depend on the clean-up, since the clusters
     /// remove the rest anyway, nor on waiting for an idle target.
-    fn settings(&self, settings: &Settings) -> Settings {
-        let silence = self.silence.mul_f64(settings.timeouts.factor);
-        Settings {
+    fn options(&self, options: &RunOptions) -> RunOptions {
+        let silence = self.silence.mul_f64(options.timeouts.factor);
+        RunOptions {
             timeouts: Timeouts {
                 silence: Some(silence),
-                clear: settings.timeouts.clear.min(silence),
-                ..settings.timeouts
+                clear: options.timeouts.clear.min(silence),
+                ..options.timeouts
             },
-            // A clean-up that times out here has no effect on the cases.
-            clean_up_failed: Arc::default(),
-            ..settings.clone()
+            ..options.clone()
         }
     }
 
     /// Returns what the invariants find in the failover, without what the baseline covers, and a label that comes late.
-    fn findings(&self, ran: &run::Ran, settings: &Settings) -> Vec<String> {
-        let baseline = settings.target.baseline();
+    fn findings(&self, ran: &run::Ran, options: &RunOptions) -> Vec<String> {
+        let baseline = options.target.baseline();
         let verdict = &ran.verdict;
         // Steps of the canary show in its signs.
         let deviations = verdict.findings.iter().chain(&verdict.elsewhere);
         let new = deviations
-            .filter(|it| it.step.is_none() && !baseline.covers(&self.case.id, it, &settings.asked))
+            .filter(|it| it.step.is_none() && !baseline.covers(&self.case.id, it, &options.asked))
             .map(ToString::to_string);
         let late = signs::late_label(&ran.timeline).filter(|_| self.expects(Stage::Injection));
         late.into_iter().chain(new).collect()
     }
 
-    fn look(&self, plan: &Plan, settings: &Settings, timeline: &Timeline) -> Option<PreflightError> {
+    fn look(&self, plan: &Plan, options: &RunOptions, timeline: &Timeline) -> Option<PreflightError> {
         let sign = signs::look(plan, timeline, &|stage| self.expects(stage));
         let (stage, seen) = match sign {
             Sign::Fine => return None,
@@ -201,7 +198,7 @@ impl Preflight {
             }
             Sign::Absent(stage, seen) => (stage, seen),
         };
-        let setup = settings.target.setup_of(&self.case);
+        let setup = options.target.setup_of(&self.case);
         let about: Vec<_> = self
             .switches
             .iter()
@@ -280,12 +277,12 @@ fn listed(findings: &[String]) -> String {
 /// Adds the findings, the last lines of the target and the path of the timeline to an error.
 fn with_evidence(
     error: PreflightError,
-    settings: &Settings,
+    options: &RunOptions,
     timeline: &Timeline,
     findings: &[String],
     log: &Path,
 ) -> PreflightError {
-    let folder: PathBuf = settings.timelines.clone().unwrap_or_else(evidence::folder_of_run);
+    let folder: PathBuf = options.timelines.clone().unwrap_or_else(evidence::folder_of_run);
     let kept = evidence::keep(timeline, &folder, "preflight.jsonl");
     let mut more = listed(findings);
     let lines = last_lines(log, LAST_LINES);

@@ -3,19 +3,20 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use super::{
     error::CaseError,
+    planned::PlannedCase,
     side_by_side::{self, Weight},
 };
 use crate::{
+    context::{CaseContext, RunState},
     evidence::{self, Log},
-    pause,
-    settings::Settings,
-    snapshots,
+    options::RunOptions,
+    pause, snapshots,
     terminal::errln,
     timeouts,
     watchdog::{self, Limits, Pulse},
@@ -24,10 +25,10 @@ use baton_cluster::{
     actions::BATON,
     error_chain::error_chain,
     fleet::{Fleet, Request, TimeMode},
-    runner::{self, RunOptions, Traffic},
+    runner::{self, Traffic},
 };
 use baton_core::{
-    case::model::{Case, ControllerSetup},
+    case::model::Case,
     digest::Digest,
     event::{CaseOutcome, CaseResult, Event, SnapshotDifference},
     judge::{self, Verdict},
@@ -37,24 +38,32 @@ use baton_core::{
     timeline::{HARNESS, Provenance, Timeline},
 };
 
-/// Runs one case to its result. A failed case is retried as often as the settings allow; if its events
-/// came too close to each other to tell their order, it is retried up to twice even if the settings allow no retry.
-pub fn run_case(case: &Case, settings: &Settings, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
-    let plan = planned(case, settings);
-    let mut tries = Tries::of(settings.retries);
+/// Plans one case and runs it to its result, alone.
+pub fn run_case(case: &Case, options: &RunOptions, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
+    let context = CaseContext::new(RunState::new(options.clone(), [case]));
+    run_planned_case(&PlannedCase::new(case, options), &context, emit)
+}
+
+/// Runs one case to its result. A failed case is retried as often as the options allow; if its events
+/// came too close to each other to tell their order, it is retried up to twice even if the options allow no retry.
+pub(super) fn run_planned_case(
+    planned: &PlannedCase<'_>,
+    context: &CaseContext,
+    emit: &(dyn Fn(Event) + Sync),
+) -> CaseResult {
+    let mut tries = Tries::of(context.retries());
     let mut failed = Vec::new();
-    let mut attempt = 1;
+    let mut context = context.clone();
     loop {
-        let result = try_case(case, &plan, settings, attempt, emit);
-        let stopped = settings.stop.load(Ordering::SeqCst) || settings.interrupt.is_asked();
-        if stopped || !tries.again(&result.outcome) {
+        let result = try_case(planned, &context, emit);
+        if context.run.is_stopped() || !tries.again(&result.outcome) {
             return CaseResult {
                 failed_tries: failed,
                 ..result
             };
         }
         failed.push(result.outcome.headline());
-        attempt += 1;
+        context.attempt += 1;
     }
 }
 
@@ -90,46 +99,28 @@ impl Tries {
     }
 }
 
-/// Returns the set-up without rates that the target has anyway, unless the case is about them.
-fn asked(case: &Case, setup: &ControllerSetup) -> ControllerSetup {
-    let about_rates = case.features.iter().any(|feature| feature.as_str() == "EvictionRate");
-    let mut setup = setup.clone();
-    setup
-        .options
-        .retain(|name, _| about_rates || !name.ends_with("-rate") || case.controller.options.contains_key(name));
-    setup
-}
-
-/// Returns the plan of a case, with its periods shortened as far as the settings ask for and the case allows.
-pub(crate) fn planned(case: &Case, settings: &Settings) -> Plan {
-    let plan = Plan::of(case).asking(settings.asked.clone());
-    let setup = settings.target.setup_of(case);
-    let factor = plan.bearable(&asked(case, &setup), settings.time_factor);
-    if settings.target.takes(&faster_setup(&setup, factor)) {
-        plan.faster(factor).into_owned()
-    } else {
-        plan
-    }
-}
-
-fn try_case(case: &Case, plan: &Plan, settings: &Settings, attempt: u32, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
+fn try_case(planned: &PlannedCase<'_>, context: &CaseContext, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
     let began = Instant::now();
+    let PlannedCase {
+        case,
+        plan,
+        unsupported,
+    } = planned;
     emit(Event::CaseStarted {
         case: case.id.clone(),
-        seed: settings.seed,
-        attempt,
+        seed: context.seed,
+        attempt: context.attempt,
         steps: plan.steps.len(),
     });
-    let reasons = unsupported(case, plan, settings);
     let mut result = CaseResult {
         case: case.id.clone(),
         area: case.area.clone(),
         digest: Digest::of_case(case),
-        seed: settings.seed,
+        seed: context.seed,
         title: case.title.clone(),
         requirements: case.requirements.iter().cloned().collect(),
         outcome: CaseOutcome::Unsupported {
-            reasons: reasons.clone(),
+            reasons: unsupported.clone(),
         },
         wall: Duration::ZERO,
         virtual_time: Duration::ZERO,
@@ -142,45 +133,20 @@ fn try_case(case: &Case, plan: &Plan, settings: &Settings, attempt: u32, emit: &
         accepted: Vec::new(),
         failed_tries: Vec::new(),
     };
-    if reasons.is_empty() {
+    if unsupported.is_empty() {
         let log = Log::new(case);
-        match execute(case, plan, settings, &log.file, emit) {
-            Ok(ran) => report(case, settings, attempt, ran, &mut result),
+        match execute_with(case, plan, context, &log.file, None, emit) {
+            Ok(ran) => report(case, context, ran, &mut result),
             Err(error) => {
                 result.outcome = CaseOutcome::Broken {
                     reason: error_chain(&error),
                 };
             }
         }
-        log.keep(settings, &mut result);
+        log.keep(context.options(), &mut result);
     }
     result.wall = began.elapsed();
     result
-}
-
-/// Returns the reasons why a case cannot run against this target on these clusters; empty if it can.
-pub fn unsupported(case: &Case, plan: &Plan, settings: &Settings) -> Vec<String> {
-    let declared = settings.target.features();
-    let features = case.lacking(&declared);
-    let target = settings.target.cannot_take(case);
-    let backend = settings.backend.cannot_carry(case, settings.target.location());
-    [features, target, backend, too_long(plan, settings)]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
-/// Returns a reason if a case takes too long to run; `None` if waiting takes no real time.
-fn too_long(plan: &Plan, settings: &Settings) -> Option<String> {
-    let max = settings.max_case_time?;
-    if settings.backend.time_mode() == TimeMode::Virtual {
-        return None;
-    }
-    let waits = plan.waits();
-    (waits > max).then(|| {
-        let (waits, max) = (waits.as_secs(), max.as_secs());
-        format!("lets {waits} s pass in real time; --max-case-time allows {max} s")
-    })
 }
 
 /// Result of carrying out a plan.
@@ -217,46 +183,45 @@ struct Files<'a> {
 pub fn execute(
     case: &Case,
     plan: &Plan,
-    settings: &Settings,
+    options: &RunOptions,
     log: &Path,
     emit: &(dyn Fn(Event) + Sync),
 ) -> Result<Ran, CaseError> {
-    execute_with(case, plan, settings, log, None, emit)
+    let context = CaseContext::new(RunState::new(options.clone(), [case]));
+    execute_with(case, plan, &context, log, None, emit)
 }
 
-/// The same as [`execute`], and records the writes of the target.
+/// The same as [`execute`] in the context of a run, and records the writes of the target.
 pub(crate) fn execute_with(
     case: &Case,
     plan: &Plan,
-    settings: &Settings,
+    context: &CaseContext,
     log: &Path,
     traffic: Option<Traffic>,
     emit: &(dyn Fn(Event) + Sync),
 ) -> Result<Ran, CaseError> {
-    let settings = Settings {
-        stored: Some(settings.stored([case])),
-        ..settings.clone()
-    };
-    let (stop, at_once) = (Arc::clone(&settings.stop), settings.backend.at_once(case.members));
-    let waits = match settings.backend.time_mode() {
+    let options = context.options();
+    let at_once = options.backend.at_once(case.members);
+    let waits = match options.backend.time_mode() {
         TimeMode::Virtual => Duration::ZERO,
         // A fault may delay each wait.
         TimeMode::Real => plan.waits().saturating_mul(2),
     };
     let limits = Limits {
-        silence: settings.silence,
-        total: settings.limit.map(|limit| limit + waits),
+        silence: options.silence,
+        total: options.limit.map(|limit| limit + waits),
     };
+    let own_context = context.clone();
     let (plan, log) = (plan.clone(), log.to_owned());
     let own = case.clone();
     let ended = watchdog::watch(case.id.as_str(), limits, emit, move |pulse, emit| {
         let files = Files { log: &log, traffic };
-        carry_out(&own, &plan, &settings, files, emit, pulse)
+        carry_out(&own, &plan, &own_context, files, emit, pulse)
     });
     ended.unwrap_or_else(|given_up| {
         // On clusters that exist only once, the thread that was given up still runs and would disturb other cases.
         if at_once.is_some() {
-            stop.store(true, Ordering::SeqCst);
+            context.run.stop();
         }
         Err(given_up.into())
     })
@@ -265,15 +230,16 @@ pub(crate) fn execute_with(
 fn carry_out(
     case: &Case,
     plan: &Plan,
-    settings: &Settings,
+    context: &CaseContext,
     files: Files<'_>,
     emit: &(dyn Fn(Event) + Sync),
     pulse: &Arc<Pulse>,
 ) -> Result<Ran, CaseError> {
+    let options = context.options();
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder
         .enable_all()
-        .start_paused(settings.backend.time_mode() == TimeMode::Virtual)
+        .start_paused(options.backend.time_mode() == TimeMode::Virtual)
         .build();
     let runtime = runtime.map_err(CaseError::Runtime)?;
     runtime.block_on(async {
@@ -281,22 +247,22 @@ fn carry_out(
         let request = Request {
             case: case.clone(),
             members: case.members,
-            beside_others: settings.beside_others,
-            location: settings.target.location(),
-            definitions: settings.target.definitions(),
-            rules: settings.rules.clone(),
-            seed: settings.seed,
+            beside_others: context.beside_others,
+            location: options.target.location(),
+            definitions: options.target.definitions(),
+            rules: options.rules.clone(),
+            seed: context.seed,
         };
-        let fleet = settings.backend.fleet(&request).await?;
+        let fleet = options.backend.fleet(&request).await?;
         let ran = tokio::select! {
             biased;
-            ran = on_fleet(&*fleet, case, plan, settings, files, emit) => ran,
+            ran = on_fleet(&*fleet, case, plan, context, files, emit) => ran,
             () = pulse.limit_reached() => Err(CaseError::Interrupted),
         };
-        let stopped = settings.stop.load(Ordering::SeqCst) || settings.interrupt.is_asked();
+        let stopped = context.run.is_stopped();
         let conforms = ran.as_ref().is_ok_and(Ran::conforms);
-        if settings.pause_on_failure && !stopped && !conforms {
-            pause::pause(case, &*fleet, settings, emit).await;
+        if options.pause_on_failure && !stopped && !conforms {
+            pause::pause(case, &*fleet, &context.run, emit).await;
         }
         let failures = fleet.simulator_failures();
         let lost = fleet.lost().await;
@@ -321,10 +287,11 @@ async fn on_fleet(
     fleet: &dyn Fleet,
     case: &Case,
     plan: &Plan,
-    settings: &Settings,
+    context: &CaseContext,
     files: Files<'_>,
     emit: &(dyn Fn(Event) + Sync),
 ) -> Result<Ran, CaseError> {
+    let options = context.options();
     let kubernetes = versions(fleet).await;
     let on_step = |step: usize, text: &str| {
         emit(Event::StepStarted {
@@ -335,28 +302,28 @@ async fn on_fleet(
     };
     let plan = plan.in_namespace(fleet.namespace());
     let setup = if plan.time_factor < 1.0 {
-        faster_setup(&settings.target.setup_of(case), plan.time_factor)
+        faster_setup(&options.target.setup_of(case), plan.time_factor)
     } else {
         case.controller.clone()
     };
-    let options = RunOptions {
-        timeouts: timeouts::of_next_case(settings),
+    let one_run = runner::RunOptions {
+        timeouts: timeouts::of_next_case(&context.run),
         log: files.log,
         on_step: &on_step,
         traffic: files.traffic,
-        precedents: settings.precedents.as_deref(),
+        precedents: context.precedents(),
     };
-    let run = runner::run(&plan, &setup, fleet, &*settings.target, &options);
+    let run = runner::run(&plan, &setup, fleet, &*options.target, &one_run);
     let timeline = tokio::select! {
         biased;
         timeline = run => timeline?,
-        () = settings.interrupt.asked() => return Err(CaseError::Interrupted),
+        () = options.interrupt.asked() => return Err(CaseError::Interrupted),
     };
-    timeouts::learn(settings, &timeline);
+    timeouts::learn(context, &timeline);
     let verdict = judge::judge(&plan, &timeline);
-    let mut snapshots = snapshots::differences(&settings.roots, &settings.stored([case]), case, &verdict.snapshots);
+    let mut snapshots = snapshots::differences(&options.roots, &context.run.stored, case, &verdict.snapshots);
     let mut accepted = Vec::new();
-    if settings.accept_snapshots && verdict.conforms() {
+    if options.accept_snapshots && verdict.conforms() {
         let differing = std::mem::take(&mut snapshots);
         accepted = snapshots::accept(differing, &verdict.snapshots).map_err(CaseError::Snapshot)?;
     }
@@ -381,7 +348,8 @@ async fn versions(fleet: &dyn Fleet) -> BTreeMap<ClusterName, String> {
 }
 
 /// Adds the result of a plan to the result of its case, and keeps the timeline if it must be kept.
-fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut CaseResult) {
+fn report(case: &Case, context: &CaseContext, ran: Ran, result: &mut CaseResult) {
+    let options = context.options();
     let conforms = ran.conforms();
     let Ran {
         mut timeline,
@@ -390,12 +358,12 @@ fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut
         accepted,
         kubernetes,
     } = ran;
-    if let Some(provenance) = &settings.provenance {
+    if let Some(provenance) = &context.run.provenance {
         timeline = timeline.with_provenance(Provenance {
-            seed: settings.seed,
-            attempt,
+            seed: context.seed,
+            attempt: context.attempt,
             kubernetes_versions: kubernetes.values().cloned().collect(),
-            ..Provenance::clone(provenance)
+            ..provenance.clone()
         });
     }
     result.kubernetes = kubernetes;
@@ -405,25 +373,26 @@ fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut
     result.outcome = CaseOutcome::judged(verdict, snapshots, &timeline);
     result.known = result
         .outcome
-        .is_known(&case.id, &settings.target.baseline(), &settings.asked);
-    let may_count = side_by_side::weight(result, settings) != Weight::Nothing;
-    if may_count && (settings.timelines.is_some() || !conforms) {
-        keep(&timeline, case, settings, attempt, result);
+        .is_known(&case.id, &options.target.baseline(), &options.asked);
+    let may_count = side_by_side::weight(result, context) != Weight::Nothing;
+    if may_count && (options.timelines.is_some() || !conforms) {
+        keep(&timeline, case, context, result);
     }
     result.timeline = Some(Arc::new(timeline));
 }
 
 /// Keeps the timeline of a case in the folder that the user named, or in the default folder for failed cases.
-fn keep(timeline: &Timeline, case: &Case, settings: &Settings, attempt: u32, result: &mut CaseResult) {
-    let folder = settings.timelines.clone().unwrap_or_else(evidence::folder_of_run);
-    let error = match evidence::keep(timeline, &folder, &evidence::name(case, settings, attempt)) {
+fn keep(timeline: &Timeline, case: &Case, context: &CaseContext, result: &mut CaseResult) {
+    let options = context.options();
+    let folder = options.timelines.clone().unwrap_or_else(evidence::folder_of_run);
+    let error = match evidence::keep(timeline, &folder, &evidence::name(case, context)) {
         Ok(evidence) => {
             result.evidence = Some(evidence);
             return;
         }
         Err(error) => format!("cannot write the timeline to {}: {error}", folder.display()),
     };
-    if settings.timelines.is_none() {
+    if options.timelines.is_none() {
         // The user did not ask for the timeline: keep the result.
         errln!("error: {}: {error}", case.id);
         return;

@@ -9,51 +9,52 @@ use baton_core::{
     names::RequirementId,
 };
 
-use super::planned;
-use crate::{settings::Settings, show::count};
+use super::planned::PlannedCase;
+use crate::{context::CaseContext, options::RunOptions, show::count};
 
 /// Order of the cases of a run.
 #[derive(Debug)]
-pub struct Layout<'c> {
+pub struct Layout<'p> {
     /// Cases that share a control plane, run before the others.
-    pub beside_each_other: Vec<&'c Case>,
+    pub beside_each_other: Vec<&'p PlannedCase<'p>>,
     /// Number of them that run at once.
     pub at_once: usize,
     /// All other cases.
-    pub rest: Vec<&'c Case>,
+    pub rest: Vec<&'p PlannedCase<'p>>,
     /// Number of them that run at once: one, unless each has separate clusters.
     pub rest_at_once: usize,
 }
 
-impl<'c> Layout<'c> {
-    /// Creates the layout of a run with these settings.
-    pub fn of(cases: &'c [Case], settings: &Settings) -> Self {
-        let mut order: Vec<&Case> = cases.iter().collect();
-        if settings.backend.time_mode() == TimeMode::Real {
+impl<'p> Layout<'p> {
+    /// Creates the layout of a run with these options.
+    pub fn new(planned: &'p [PlannedCase<'p>], options: &RunOptions) -> Self {
+        let mut order: Vec<&PlannedCase<'_>> = planned.iter().collect();
+        if options.backend.time_mode() == TimeMode::Real {
             // Cases that wait longest begin first, so that none of them runs alone at the end.
-            order.sort_by_cached_key(|case| Reverse(planned(case, settings).waits()));
+            order.sort_by_cached_key(|planned| Reverse(planned.plan.waits()));
         }
-        let runs = |cases: &[&Case]| {
-            usize::try_from(settings.repeat)
+        let runs = |cases: &[&PlannedCase<'_>]| {
+            usize::try_from(options.repeat)
                 .unwrap_or(usize::MAX)
                 .saturating_mul(cases.len())
         };
-        let members = |cases: &[&Case]| cases.iter().map(|case| case.members).max().unwrap_or(1);
-        let possible = settings.backend.beside_each_other(&order, settings.target.location());
+        let members = |cases: &[&PlannedCase<'_>]| cases.iter().map(|it| it.case.members).max().unwrap_or(1);
+        let cases: Vec<&Case> = order.iter().map(|planned| planned.case).collect();
+        let possible = options.backend.beside_each_other(&cases, options.target.location());
         let shared = possible.is_some();
         let possible = &possible.unwrap_or_default();
         let of = |wanted| {
             let numbered = order.iter().enumerate();
             let those = numbered.filter(move |(number, _)| possible.contains(number) == wanted);
-            those.map(|(_, case)| *case).collect::<Vec<_>>()
+            those.map(|(_, planned)| *planned).collect::<Vec<_>>()
         };
         let (beside, rest) = (of(true), of(false));
-        let at_once = settings.jobs(runs(&beside), members(&beside));
+        let at_once = options.jobs(runs(&beside), members(&beside));
         if at_once == 1 {
             let rest_at_once = if shared {
                 1
             } else {
-                settings.jobs(runs(&order), members(&order))
+                options.jobs(runs(&order), members(&order))
             };
             return Self {
                 beside_each_other: Vec::new(),
@@ -98,8 +99,8 @@ pub enum Weight {
 /// Returns the weight of a result. Next to other cases only results that conform or are unsupported count, because the
 /// other cases might have caused a deviation. A deviation that the baseline knows counts once a case that ran alone has
 /// shown it.
-pub fn weight(result: &CaseResult, settings: &Settings) -> Weight {
-    if !settings.beside_others || settings.interrupt.is_asked() {
+pub fn weight(result: &CaseResult, context: &CaseContext) -> Weight {
+    if !context.beside_others || context.options().interrupt.is_asked() {
         return Weight::Counts;
     }
     match &result.outcome {

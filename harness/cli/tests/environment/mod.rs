@@ -16,9 +16,8 @@ use baton::{
     implementation::Described,
     interrupt::Interrupt,
     load::{self, LoadError, Suite},
-    output, run,
-    settings::Settings,
-    show,
+    options::RunOptions,
+    output, run, show,
 };
 use baton_cluster::error_chain::error_chain;
 use baton_core::{
@@ -67,9 +66,9 @@ fn choice(text: &str) -> Result<BackendOptions, String> {
     }
 }
 
-/// Settings for a case, and its turn on the clusters.
+/// RunOptions for a case, and its turn on the clusters.
 pub struct Ready {
-    pub settings: Settings,
+    pub settings: RunOptions,
     /// Existing clusters run one case at a time.
     _turn: Option<MutexGuard<'static, ()>>,
 }
@@ -79,7 +78,7 @@ pub fn ready(members: usize) -> Ready {
     static TURN: Mutex<()> = Mutex::new(());
     static LISTENING: OnceLock<Interrupt> = OnceLock::new();
     let roots = roots();
-    let mut settings = Settings::new(roots.clone());
+    let mut settings = RunOptions::new(roots.clone());
     let mut turn = None;
     if let Some(text) = variable(BACKEND) {
         let choice = choice(&text).unwrap_or_else(|wrong| panic!("{wrong}"));
@@ -151,7 +150,7 @@ pub fn say(case: &Case, line: &str) {
 }
 
 /// Fails if a case is the last one that an entry of the baseline waited for, and no case shows the entry.
-pub fn check_baseline(result: CaseResult, settings: &Settings) {
+pub fn check_baseline(result: CaseResult, settings: &RunOptions) {
     static SO_FAR: OnceLock<Mutex<Builder>> = OnceLock::new();
     if settings.target.baseline().entries.is_empty() {
         return;

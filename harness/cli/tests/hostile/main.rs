@@ -19,8 +19,8 @@ use baton::{
     files::Roots,
     implementation::Described,
     load::{self, Suite},
+    options::RunOptions,
     output, run,
-    settings::Settings,
 };
 use baton_core::{
     case::model::{Case, Phase},
@@ -117,9 +117,9 @@ fn against(trick: &str, folder: &Path, roots: Roots, case: &Case) -> CaseResult 
     if LEAVE.contains(&trick) {
         spec.timeouts.phases.insert(Phase::Clear, Duration::from_secs(10));
     }
-    let settings = Settings {
+    let settings = RunOptions {
         timelines: Some(folder.join("timelines")),
-        ..Settings::new(roots)
+        ..RunOptions::new(roots)
     };
     let settings = settings.with_target(Described::new(spec).unwrap()).unwrap();
     run::run_case(case, &settings, &|_| {})

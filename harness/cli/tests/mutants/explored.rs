@@ -8,7 +8,7 @@ use std::{path::Path, sync::Arc};
 use baton::{
     explore::{self, Wanted, folder::Folder},
     files::Roots,
-    settings::Settings,
+    options::RunOptions,
 };
 use baton_cluster::error_chain::error_chain;
 use baton_core::{case::model::MoveFault, event::Shard};
@@ -37,9 +37,9 @@ pub fn try_out(trial: &Trial, roots: &Roots, it: &Explored) -> Result<usize, Str
         return Err(format!("{case} shows it without an exploration"));
     }
     let suite = trial.suite();
-    let settings = Settings {
+    let settings = RunOptions {
         target: Arc::new(*mutant),
-        ..Settings::new(roots.clone())
+        ..RunOptions::new(roots.clone())
     };
     let settings = settings.asking(&suite.catalogue);
     let cases: Vec<_> = suite

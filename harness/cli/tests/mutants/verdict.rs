@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use baton::{files::Roots, load::Suite, run, settings::Settings, show};
+use baton::{files::Roots, load::Suite, options::RunOptions, run, show};
 use baton_cluster::error_chain::error_chain;
 use baton_core::{
     case::model::{Case, Invariant},
@@ -37,7 +37,7 @@ pub enum Death {
 /// The suite and its settings.
 pub struct Trial {
     suite: Suite,
-    settings: Settings,
+    settings: RunOptions,
     /// By mutant, the case that killed it before. It is tried first, so that a new case does not change the table.
     known: BTreeMap<String, String>,
 }
@@ -45,7 +45,7 @@ pub struct Trial {
 impl Trial {
     /// Creates a trial with all cases.
     pub fn new(suite: Suite, roots: Roots) -> Self {
-        let settings = Settings::new(roots);
+        let settings = RunOptions::new(roots);
         let table = include_str!("../snapshots/mutants.snap");
         let row = |line: &str| match *line.split_whitespace().collect::<Vec<_>>() {
             [mutant, _, case, ..] => Some((mutant.to_owned(), case.to_owned())),
@@ -138,7 +138,7 @@ impl Trial {
     }
 
     fn verdict(&self, mutant: &Mutant, case: &Case) -> Result<judge::Verdict, String> {
-        let settings = Settings {
+        let settings = RunOptions {
             target: std::sync::Arc::new(*mutant),
             ..self.settings.clone()
         };

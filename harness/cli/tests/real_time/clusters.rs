@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use baton::{load::Suite, output, run, settings::Settings};
+use baton::{load::Suite, options::RunOptions, output, run};
 use baton_cluster::{
     error_chain::error_chain,
     fleet::{
@@ -133,11 +133,11 @@ fn hastened(file: &str, times: &[(&str, &str)]) -> Vec<Case> {
         .cases
 }
 
-fn settings(backend: Arc<dyn Backend>) -> Settings {
+fn settings(backend: Arc<dyn Backend>) -> RunOptions {
     let roots = roots();
-    Settings {
+    RunOptions {
         backend,
-        ..Settings::new(roots)
+        ..RunOptions::new(roots)
     }
 }
 
@@ -282,7 +282,7 @@ fn faults_act_on_the_way_of_the_target_as_in_the_process() {
     )
     .remove(0);
     for case in [cut_off, case("slow-and-failing-origin")] {
-        let in_process = run::run_case(&case, &Settings::new(settings.roots.clone()), &|_| {});
+        let in_process = run::run_case(&case, &RunOptions::new(settings.roots.clone()), &|_| {});
         let over_https = run::run_case(&case, &settings, &|_| {});
         let (CaseOutcome::Conforms(expected), CaseOutcome::Conforms(verdict)) =
             (in_process.outcome, &over_https.outcome)
@@ -349,7 +349,7 @@ fn a_target_that_stops_between_two_writes_is_where_it_is_in_the_process() {
     let started = Started::new(3);
     let settings = settings(Arc::new(started.connect(true).unwrap()));
     for case in &hastened("purge/restart-between-writes.yaml", &[("elapse: 60s", "elapse: 1s")]) {
-        let in_process = run::run_case(case, &Settings::new(settings.roots.clone()), &|_| {});
+        let in_process = run::run_case(case, &RunOptions::new(settings.roots.clone()), &|_| {});
         let over_https = run::run_case(case, &settings, &|_| {});
         assert!(
             matches!(over_https.outcome, CaseOutcome::Conforms(_)),

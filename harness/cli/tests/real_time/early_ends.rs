@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use baton::{implementation::Reference, load::Suite, run, settings::Settings};
+use baton::{implementation::Reference, load::Suite, options::RunOptions, run};
 use baton_cluster::{
     actions,
     fleet::{Fleet, TimeMode, embedded::InProcess},
@@ -53,7 +53,7 @@ impl Running for WithoutBindings {
 fn run_both(full_waits: bool) -> [CaseResult; 2] {
     let roots = roots();
     let suite = Suite::select(&roots, &CASES.map(str::to_owned)).unwrap();
-    let settings = Settings {
+    let settings = RunOptions {
         target: Arc::new(WithoutBindings),
         backend: Arc::new(InProcess {
             time_mode: TimeMode::Real,
@@ -65,7 +65,7 @@ fn run_both(full_waits: bool) -> [CaseResult; 2] {
         },
         jobs: 1,
         full_waits,
-        ..Settings::new(roots)
+        ..RunOptions::new(roots)
     };
     let mut results = Vec::new();
     run::run(&suite.cases, &settings, |event| {

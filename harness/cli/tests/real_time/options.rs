@@ -14,7 +14,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use baton::{implementation::Reference, load::Suite, output, run, settings::Settings};
+use baton::{implementation::Reference, load::Suite, options::RunOptions, output, run};
 use baton_cluster::{
     actions,
     fleet::{Fleet, TimeMode, embedded::InProcess},
@@ -222,14 +222,14 @@ impl Target for Unwilling {
     }
 }
 
-fn run_with(times: usize, change: impl FnOnce(Settings) -> Settings) -> (Summary, Vec<CaseResult>) {
+fn run_with(times: usize, change: impl FnOnce(RunOptions) -> RunOptions) -> (Summary, Vec<CaseResult>) {
     let names = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"].map(str::to_owned);
     let roots = roots();
     let suite = Suite::select(&roots, &names).unwrap();
-    let settings = change(Settings {
+    let settings = change(RunOptions {
         target: Arc::new(Unwilling(AtomicUsize::new(times))),
         jobs: 1,
-        ..Settings::new(roots)
+        ..RunOptions::new(roots)
     });
     let mut results = Vec::new();
     let summary = run::run(&suite.cases, &settings, |event| {
@@ -242,7 +242,7 @@ fn run_with(times: usize, change: impl FnOnce(Settings) -> Settings) -> (Summary
 
 #[test]
 fn a_pass_on_a_later_try_stays_visible() {
-    let (summary, results) = run_with(2, |settings| Settings { retries: 2, ..settings });
+    let (summary, results) = run_with(2, |settings| RunOptions { retries: 2, ..settings });
     assert_eq!((summary.conforming, summary.broken), (3, 0));
     assert_eq!(results[0].failed_tries.len(), 2);
     assert_eq!(results[1].failed_tries.len(), 0);
@@ -264,7 +264,7 @@ fn without_retries_nothing_is_tried_again() {
 
 #[test]
 fn after_a_failure_no_other_case_is_begun_if_asked_so() {
-    let (summary, results) = run_with(1, |settings| Settings {
+    let (summary, results) = run_with(1, |settings| RunOptions {
         fail_fast: true,
         ..settings
     });
@@ -274,7 +274,7 @@ fn after_a_failure_no_other_case_is_begun_if_asked_so() {
 #[test]
 fn a_case_is_repeated_with_other_seeds() {
     let folder = tempfile::tempdir().unwrap();
-    let (summary, results) = run_with(0, |settings| Settings {
+    let (summary, results) = run_with(0, |settings| RunOptions {
         repeat: 2,
         seed: 7,
         timelines: Some(folder.path().to_owned()),
@@ -321,7 +321,7 @@ impl Target for Untidy {
 /// After a failed clean-up, later ones get less time: they blame no requirement, and give the reason.
 #[test]
 fn a_clean_up_after_one_that_failed_is_hurried_and_says_so() {
-    let (summary, results) = run_with(0, |settings| Settings {
+    let (summary, results) = run_with(0, |settings| RunOptions {
         target: Arc::new(Untidy),
         backend: Arc::new(InProcess {
             time_mode: TimeMode::Real,

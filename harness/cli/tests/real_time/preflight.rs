@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use baton::{
     implementation::Reference,
     load::{self, Suite},
+    options::RunOptions,
     preflight::{Preflight, PreflightError, PreflightOutcome},
-    settings::Settings,
 };
 use baton_cluster::{
     actions,
@@ -189,10 +189,10 @@ fn preflight_of(spec: &TargetSpec, target: Arc<dyn Target>) -> Result<PreflightO
     let folder = tempfile::tempdir().unwrap();
     let suite = Suite::load(&roots()).unwrap();
     let preflight = Preflight::of(spec, &suite.catalogue).unwrap().unwrap();
-    let settings = Settings {
+    let settings = RunOptions {
         target,
         timelines: Some(folder.path().to_owned()),
-        ..Settings::new(roots())
+        ..RunOptions::new(roots())
     };
     let outcome = preflight.run(&settings);
     let looked_at = !matches!(outcome, Ok(_) | Err(PreflightError::NotRun(_)));

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use baton::{
     implementation::{Described, Reference, TargetFileError},
     load::{self, Suite},
+    options::RunOptions,
     run,
-    settings::Settings,
 };
 use baton_cluster::{
     fleet::Fleet,
@@ -45,9 +45,9 @@ fn with_webhook(script: &str, ready: &str) -> CaseResult {
     );
     let target = described(folder.path(), &rest).unwrap();
     let suite = Suite::select(&roots(), &["deployment-directly".to_owned()]).unwrap();
-    let settings = Settings {
+    let settings = RunOptions {
         timelines: Some(folder.path().to_owned()),
-        ..Settings::new(roots())
+        ..RunOptions::new(roots())
     };
     let settings = settings.with_target(target).unwrap();
     run::run_case(&suite.cases[0], &settings, &|_| {})
@@ -146,10 +146,10 @@ impl Running for Sand {
 fn run_on_sand(environment: bool) -> CaseOutcome {
     let folder = tempfile::tempdir().unwrap();
     let suite = Suite::select(&roots(), &["tolerated-for-ever-exists".to_owned()]).unwrap();
-    let settings = Settings {
+    let settings = RunOptions {
         target: Arc::new(OnSand { environment }),
         timelines: Some(folder.path().to_owned()),
-        ..Settings::new(roots())
+        ..RunOptions::new(roots())
     };
     run::run_case(&suite.cases[0], &settings, &|_| {}).outcome
 }

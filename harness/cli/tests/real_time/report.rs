@@ -12,9 +12,9 @@ use async_trait::async_trait;
 use baton::{
     implementation::Reference,
     load::Suite,
+    options::RunOptions,
     report::{Format, ReportFile, Reports, page},
     run,
-    settings::Settings,
 };
 use baton_cluster::{
     fleet::{Fleet, TimeMode, embedded::InProcess},
@@ -39,7 +39,7 @@ const HOSTILE: &str = "</script><script>document.title='broken'</script><img src
     ResourceBindingClusterFailoverControllerOfAnotherImplementation";
 
 /// Runs cases and writes all reports into a folder; timelines too.
-fn run_into(folder: &Path, suite: &Suite, settings: Settings) -> Vec<PathBuf> {
+fn run_into(folder: &Path, suite: &Suite, settings: RunOptions) -> Vec<PathBuf> {
     let wanted = [
         (Format::Yaml, "report.yaml"),
         (Format::Junit, "report.xml"),
@@ -51,7 +51,7 @@ fn run_into(folder: &Path, suite: &Suite, settings: Settings) -> Vec<PathBuf> {
         path: folder.join(name),
     });
     let mut reports = Reports::open(&wanted, &suite.catalogue, &suite.cases).unwrap();
-    let settings = Settings {
+    let settings = RunOptions {
         timelines: Some(folder.join("timelines")),
         ..settings
     };
@@ -256,7 +256,7 @@ fn secrets_reach_no_report_and_no_timeline() {
     .unwrap();
     let suite = Suite::load_files(&roots(), std::slice::from_ref(&file)).unwrap();
     fs::remove_file(&file).unwrap();
-    let written = run_into(folder.path(), &suite, Settings::new(roots()));
+    let written = run_into(folder.path(), &suite, RunOptions::new(roots()));
     assert_eq!(written.len(), 4);
     let mut redacted = 0;
     for path in files(folder.path()) {
@@ -307,13 +307,13 @@ impl Target for Curious {
 fn what_opens_the_clusters_reaches_no_report_and_no_timeline() {
     let folder = tempfile::tempdir().unwrap();
     let target = Arc::new(Curious::default());
-    let settings = Settings {
+    let settings = RunOptions {
         target: Arc::clone(&target) as Arc<dyn Target>,
         backend: Arc::new(InProcess {
             time_mode: TimeMode::Real,
             doors: true,
         }),
-        ..Settings::new(roots())
+        ..RunOptions::new(roots())
     };
     let suite = Suite::select(&roots(), &["flink-jobid-directly".to_owned()]).unwrap();
     run_into(folder.path(), &suite, settings);

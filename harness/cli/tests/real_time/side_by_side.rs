@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use baton::{implementation::Described, load, load::Suite, run, settings::Settings};
+use baton::{implementation::Described, load, load::Suite, options::RunOptions, run};
 use baton_cluster::fleet::{
     Backend as _, Fleet, Request, TargetLocation,
     embedded::{Embedded, Options as Boot, Time},
@@ -109,14 +109,14 @@ impl Plane {
     }
 
     /// Returns settings for this many cases at once.
-    fn settings(&self, jobs: usize) -> Settings {
+    fn settings(&self, jobs: usize) -> RunOptions {
         let suite = Suite::load(&roots()).unwrap();
         let spec = load::target(&roots(), &self.folder.path().join("target.yaml"), &suite).unwrap();
-        let settings = Settings {
+        let settings = RunOptions {
             backend: Arc::new(self.backend(2 * jobs)),
             jobs,
             timelines: Some(self.folder.path().join(format!("timelines-{jobs}"))),
-            ..Settings::new(roots())
+            ..RunOptions::new(roots())
         };
         settings.with_target(Described::new(spec).unwrap()).unwrap()
     }
@@ -172,7 +172,7 @@ fn installed() -> Value {
 }
 
 /// Runs cases; returns the results, and a line for each case that starts, is run again, or ends.
-fn outcomes(cases: &[Case], settings: &Settings) -> (BTreeMap<String, CaseResult>, Vec<String>) {
+fn outcomes(cases: &[Case], settings: &RunOptions) -> (BTreeMap<String, CaseResult>, Vec<String>) {
     let (mut results, mut told) = (BTreeMap::new(), Vec::new());
     run::run(cases, settings, |event| match event {
         Event::CaseStarted { case, .. } => told.push(format!("begins {case}")),

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use baton::{
     implementation::{Described, Reference, TargetFileError},
     load::{self, Suite},
+    options::RunOptions,
     run,
-    settings::Settings,
 };
 use baton_cluster::{
     fleet::{Backend as _, Fleet, Request, TargetLocation, TimeMode, embedded::InProcess},
@@ -49,9 +49,9 @@ fn script(folder: &Path, text: &str) -> TargetSpec {
 
 fn run(spec: TargetSpec, timelines: &Path) -> CaseResult {
     let suite = Suite::select(&roots(), &["deployment-directly".to_owned()]).unwrap();
-    let settings = Settings {
+    let settings = RunOptions {
         timelines: Some(timelines.to_owned()),
-        ..Settings::new(roots())
+        ..RunOptions::new(roots())
     };
     let settings = settings.with_target(Described::new(spec).unwrap()).unwrap();
     run::run_case(&suite.cases[0], &settings, &|_| {})
@@ -140,7 +140,7 @@ fn a_command_beside_the_target_file_is_written_as_a_path() {
 fn nothing_is_installed_on_clusters_that_begin_empty() {
     let suite = Suite::load(&roots()).unwrap();
     let spec = load::target(&roots(), &roots().path("fixtures/targets/karmada.yaml"), &suite).unwrap();
-    let error = Settings::new(roots())
+    let error = RunOptions::new(roots())
         .with_target(Described::new(spec).unwrap())
         .unwrap_err();
     assert!(matches!(error, TargetFileError::NothingInstalled));
@@ -234,10 +234,10 @@ impl Running for Dying {
 fn a_target_that_crashes_while_a_case_runs_is_noticed_at_once_and_deviates() {
     let folder = folder();
     let suite = Suite::select(&roots(), &["tolerated-for-ever-exists".to_owned()]).unwrap();
-    let settings = Settings {
+    let settings = RunOptions {
         target: Arc::new(Mortal),
         timelines: Some(folder.path().to_owned()),
-        ..Settings::new(roots())
+        ..RunOptions::new(roots())
     };
     let result = run::run_case(&suite.cases[0], &settings, &|_| {});
     let CaseOutcome::Deviates { verdict, .. } = &result.outcome else {

@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use baton::{load::Suite, output, run, settings::Settings};
+use baton::{load::Suite, options::RunOptions, output, run};
 use baton_cluster::error_chain::error_chain;
 use baton_core::{case::model::Case, event::CaseOutcome, plan::Plan};
 use rstest::rstest;
@@ -22,10 +22,10 @@ fn suite() -> Suite {
     Suite::load(&roots()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn with_seed(seed: u64) -> Settings {
-    Settings {
+fn with_seed(seed: u64) -> RunOptions {
+    RunOptions {
         seed,
-        ..Settings::new(roots())
+        ..RunOptions::new(roots())
     }
 }
 

@@ -17,8 +17,8 @@ use baton::{
     files::Roots,
     implementation::{Reference, reference::USER_AGENT},
     load::Suite,
+    options::RunOptions,
     run,
-    settings::Settings,
 };
 use baton_cluster::{
     fleet::Fleet,
@@ -86,12 +86,12 @@ fn wanted(faults: &[MoveFault], plans: Option<usize>) -> Wanted {
     }
 }
 
-fn with_target(target: Arc<dyn Target>) -> (Suite, Roots, Settings) {
+fn with_target(target: Arc<dyn Target>) -> (Suite, Roots, RunOptions) {
     let roots = common::roots();
     let suite = Suite::load(&roots).unwrap();
-    let settings = Settings {
+    let settings = RunOptions {
         target,
-        ..Settings::new(roots.clone())
+        ..RunOptions::new(roots.clone())
     };
     let settings = settings.asking(&suite.catalogue);
     (suite, roots, settings)
@@ -261,16 +261,16 @@ impl Target for NeverBack {
 fn a_plan_that_does_not_end_is_inconclusive_and_tried_again_later() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let (suite, roots, settings) = with_target(Arc::new(NeverBack::default()));
+    let (suite, roots, options) = with_target(Arc::new(NeverBack::default()));
     let chosen = suite.chosen(&roots, &[CASE.to_owned()]).unwrap();
-    let settings = Settings {
+    let options = RunOptions {
         limit: Some(Duration::from_secs(5)),
-        ..settings
+        ..options
     };
     let wanted = wanted(&[MoveFault::CrashAfter], Some(1));
     let explore = |resume: bool| {
         let mut folder = Folder::new(out.clone(), resume);
-        explore::explore(&suite, &chosen.cases, &roots, &settings, &wanted, &mut folder).unwrap()
+        explore::explore(&suite, &chosen.cases, &roots, &options, &wanted, &mut folder).unwrap()
     };
     let first = explore(false);
     assert_eq!(first.plans, BTreeMap::from([(explore::INCONCLUSIVE, 1)]));

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use baton::{
     implementation::Reference,
     load::Suite,
+    options::RunOptions,
     scale::{self, page, table},
-    settings::Settings,
 };
 use baton_cluster::{
     fleet::Fleet,
@@ -69,9 +69,9 @@ fn parameters(profile: Profile) -> Parameters {
 fn measured(target: Arc<dyn Target>, parameters: Parameters) -> ScaleReport {
     let roots = roots();
     let suite = Suite::load(&roots).unwrap();
-    let settings = Settings {
+    let settings = RunOptions {
         target,
-        ..Settings::new(roots)
+        ..RunOptions::new(roots)
     };
     scale::scale(&settings.asking(&suite.catalogue), parameters, &|_| {}).unwrap()
 }

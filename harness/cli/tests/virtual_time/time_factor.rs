@@ -1,7 +1,7 @@
 //! A run with shorter periods judges as one with those of the cases. Time is virtual here, so that nothing is forgiven to a
 //! slow machine: what is late or early by the factor alone would deviate.
 
-use baton::{load::Suite, run, settings::Settings};
+use baton::{load::Suite, options::RunOptions, run};
 use baton_core::{
     case::model::Case,
     event::{CaseOutcome, Event},
@@ -19,10 +19,10 @@ fn no_case_deviates_because_its_periods_are_shorter(#[values(0.05, 0.3)] time_fa
     let cases: Vec<Case> = suite.cases.into_iter().filter(shrinks).collect();
     assert!(cases.len() > 50, "only {} cases have periods that shrink", cases.len());
     let timelines = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
-    let settings = Settings {
+    let settings = RunOptions {
         time_factor,
         timelines: Some(timelines.path().to_owned()),
-        ..Settings::new(roots)
+        ..RunOptions::new(roots)
     };
     let mut failed = Vec::new();
     run::run(&cases, &settings, |event| {

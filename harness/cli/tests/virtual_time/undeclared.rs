@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use async_trait::async_trait;
-use baton::{implementation::Reference, load::Suite, run, settings::Settings};
+use baton::{implementation::Reference, load::Suite, options::RunOptions, run};
 use baton_cluster::{
     fleet::Fleet,
     runner::{Running, Target, TargetError},
@@ -47,9 +47,9 @@ impl Target for Hasty {
 fn broken(features: BTreeSet<Feature>) -> Vec<String> {
     let roots = roots();
     let suite = Suite::select(&roots, &["queue-loses-its-claim".to_owned()]).unwrap();
-    let settings = Settings {
+    let settings = RunOptions {
         target: Arc::new(Hasty { features }),
-        ..Settings::new(roots)
+        ..RunOptions::new(roots)
     };
     let result = run::run_case(&suite.cases[0], &settings.asking(&suite.catalogue), &|_| {});
     match &result.outcome {

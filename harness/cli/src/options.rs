@@ -1,25 +1,19 @@
-//! Settings of a run: clusters, implementation, repetitions and time limits.
+//! Options of a run: clusters, implementation, repetitions and time limits.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, atomic::AtomicBool},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use baton_cluster::{
     fleet::{
         Backend, TimeMode,
         embedded::{EMBEDDED, InProcess},
     },
-    runner::{Precedents, Target, Timeouts},
+    runner::{Target, Timeouts},
     simulator::Rules,
 };
 use baton_core::{
-    case::model::Case,
     catalogue::{Asked, Catalogue},
     event::Suite,
     implementation::Launch,
-    timeline::Provenance,
 };
 
 use crate::{
@@ -27,16 +21,16 @@ use crate::{
     files::Roots,
     implementation::{Described, Reference, TargetFileError},
     interrupt::Interrupt,
-    snapshots::Stored,
 };
 
 /// Longest time that a case may run without yielding, with a wide margin for busy machines.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Settings of a run.
+/// Options of a run, most of them from the command line. They do not change during the run: what does is in
+/// [`RunState`](crate::context::RunState).
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a separate setting")]
-pub struct Settings {
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate option")]
+pub struct RunOptions {
     /// Folders of the suite.
     pub roots: Roots,
     /// Creates fleets.
@@ -49,7 +43,7 @@ pub struct Settings {
     pub asked: Asked,
     /// Number of cases that run at once, if the backend has enough fleets.
     pub jobs: usize,
-    /// Random seed.
+    /// Random seed of the first repetition.
     pub seed: u64,
     /// Timeouts of the phases of a migration.
     pub timeouts: Timeouts,
@@ -71,31 +65,19 @@ pub struct Settings {
     pub fail_fast: bool,
     /// Set if every wait takes its whole time, even if another case of the run waited in vain for the same.
     pub full_waits: bool,
-    /// Waits of the run that are known to be in vain; `None` if each case waits for itself.
-    pub precedents: Option<Arc<Precedents>>,
     /// Set if the clusters of a failed case are kept until the user continues.
     pub pause_on_failure: bool,
-    /// Set while other cases run on the same control plane.
-    pub beside_others: bool,
-    /// Once true, no further case starts.
-    pub stop: Arc<AtomicBool>,
-    /// Once true, a clean-up has failed, and later ones get less time.
-    pub clean_up_failed: Arc<AtomicBool>,
     /// Suite that the cases are a part of; `None` if they are all of it.
     pub part_of: Option<Suite>,
-    /// Snapshots in files, read before any case ran; `None` if they were not read.
-    pub stored: Option<Arc<Stored>>,
     /// Longest time that a case may run without yielding before it is given up.
     pub silence: Duration,
     /// Longest real time of a case, besides time that it waits for in real time; then it is ended and has no verdict. `None`
     /// for no limit.
     pub limit: Option<Duration>,
-    /// Origin of timelines: the run that they come from; `None` outside of a run.
-    pub provenance: Option<Arc<Provenance>>,
 }
 
-impl Settings {
-    /// Returns settings for the reference controller on embedded fleets, in virtual time, with seed 0 and one job per
+impl RunOptions {
+    /// Returns options for the reference controller on embedded fleets, in virtual time, with seed 0 and one job per
     /// processor.
     pub fn new(roots: Roots) -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
@@ -120,16 +102,10 @@ impl Settings {
             retries: 0,
             fail_fast: false,
             full_waits: false,
-            precedents: None,
             pause_on_failure: false,
-            beside_others: false,
-            stop: Arc::new(AtomicBool::new(false)),
-            clean_up_failed: Arc::new(AtomicBool::new(false)),
             part_of: None,
-            stored: None,
             silence: SILENCE,
             limit: None,
-            provenance: None,
         }
     }
 
@@ -162,10 +138,10 @@ impl Settings {
         Self { asked, ..self }
     }
 
-    /// Returns the snapshots in files; reads those of these cases if none were read before.
-    pub(crate) fn stored<'a>(&self, cases: impl IntoIterator<Item = &'a Case>) -> Arc<Stored> {
-        let read = || Arc::new(Stored::read(&self.roots, cases));
-        self.stored.clone().unwrap_or_else(read)
+    /// Returns `true` if cases may end early. In virtual time waiting costs nothing.
+    pub(crate) fn may_end_early(&self) -> bool {
+        let is_real = self.backend.time_mode() == TimeMode::Real;
+        is_real && !self.full_waits && !self.pause_on_failure
     }
 
     /// Returns the number of cases that can run at once, out of `cases` with this many members each.
