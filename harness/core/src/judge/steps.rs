@@ -127,19 +127,9 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
                 }
             }
             action => {
-                let ended = ended_badly(number, action, run, timeline);
-                if let Some(reason) = ended.as_ref().and_then(|it| declined(it, plan, &judged)) {
-                    judged.unsupported = Some(reason);
+                acted((number, action), plan, run, timeline, &mut judged);
+                if judged.unsupported.is_some() {
                     break;
-                }
-                if ended.is_some() {
-                    judged.incomplete = Some(format!("step {} could not be carried out", number + 1));
-                } else if matches!(run.end, Some((StepEnd::Done, _))) {
-                    judged.proved.extend(action.claims());
-                }
-                match (ended, action) {
-                    (Some(finding), Action::Wait { until, .. }) => judged.tell(finding, &until.expect, run, timeline),
-                    (ended, _) => judged.findings.extend(ended),
                 }
             }
         }
@@ -176,6 +166,24 @@ fn ends_without_result(number: usize, plan: &Plan, run: &Ran<'_>, judged: &mut J
         return false;
     }
     true
+}
+
+/// Judges a step that acts or waits.
+fn acted((number, action): (usize, &Action), plan: &Plan, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
+    let ended = ended_badly(number, action, run, timeline);
+    if let Some(reason) = ended.as_ref().and_then(|it| declined(it, plan, judged)) {
+        judged.unsupported = Some(reason);
+        return;
+    }
+    if ended.is_some() {
+        judged.incomplete = Some(format!("step {} could not be carried out", number + 1));
+    } else if matches!(run.end, Some((StepEnd::Done, _))) {
+        judged.proved.extend(action.claims());
+    }
+    match (ended, action) {
+        (Some(finding), Action::Wait { until, .. }) => judged.tell(finding, &until.expect, run, timeline),
+        (ended, _) => judged.findings.extend(ended),
+    }
 }
 
 /// The reason for which a case is not for an implementation: it refuses an object that no requirement obliges it to

@@ -103,7 +103,7 @@ impl Asked {
         let differs = !mode.is_empty() && !self.modes.contains(mode);
         let expected = || self.modes.iter().cloned().collect::<Vec<_>>().join(" or ");
         differs.then(|| {
-            let told = about(task, written, "purgeMode", expected(), task.purge_mode.clone());
+            let told = about(task, written, "purgeMode", &expected(), task.purge_mode.clone());
             blaming(told, self.mode_by)
         })
     }
@@ -119,14 +119,14 @@ impl Asked {
             all.join(" or ")
         };
         differs.then(|| {
-            let told = about(task, written, "gracePeriodSeconds", expected(), period.to_string());
+            let told = about(task, written, "gracePeriodSeconds", &expected(), period.to_string());
             blaming(told, self.period_by)
         })
     }
 }
 
-fn about(task: &Task, written: Placed<'_>, field: &str, expected: String, seen: String) -> Finding {
-    let expected = format!("{field} {expected} in the task from {}, as the policy says", task.from);
+fn about(task: &Task, written: Placed<'_>, field: &str, asked: &str, seen: String) -> Finding {
+    let expected = format!("{field} {asked} in the task from {}, as the policy says", task.from);
     let told = finding(
         Invariant::TaskFollowsPolicy,
         written.0,
