@@ -162,14 +162,20 @@ impl Run<'_> {
             Action::Release { .. } => actions::release(&client, object).await?,
             Action::Taint { taint, .. } => actions::taint(&client, &object.name, taint).await?,
             Action::Untaint { key, effect, .. } => {
-                if let Some(director) = &mut self.director {
-                    director.untainted(&object.name, key, effect);
-                }
+                // Before, for a move that ends now; afterwards, for a move that has taken the taint instead.
+                self.note_untaint(&object.name, key, effect);
                 actions::untaint(&client, &object.name, key, effect).await?;
+                self.note_untaint(&object.name, key, effect);
             }
             _ => {}
         }
         self.until_observed(cluster, object).await
+    }
+
+    fn note_untaint(&mut self, cluster: &str, key: &str, effect: &str) {
+        if let Some(director) = &mut self.director {
+            director.untainted(cluster, key, effect);
+        }
     }
 
     /// Applies an object, and waits until the cluster, the observer and the control plane know its kind.

@@ -23,7 +23,11 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Run, step_error::StepError};
+use super::{
+    Run,
+    step_error::StepError,
+    taken::{Removed, RemovedTaints, Taken},
+};
 use crate::{
     actions::{self, ActionError},
     error_chain::error_chain,
@@ -89,8 +93,7 @@ impl Armed {
 pub(super) struct Due {
     it: Move,
     cluster: ClusterName,
-    /// Taints that clusters lack until the move ends.
-    taken: Vec<(ClusterName, Vec<Taint>)>,
+    taken: Taken,
     done: oneshot::Sender<()>,
 }
 
@@ -101,6 +104,8 @@ pub(super) struct Director {
     due: mpsc::UnboundedReceiver<Due>,
     /// Set while the target starts.
     is_starting: Arc<watch::Sender<bool>>,
+    /// Taints that the case has removed, in order.
+    removed: RemovedTaints,
     /// Dropped at the end.
     _end: oneshot::Sender<()>,
     _task: JoinHandle<()>,
@@ -130,6 +135,7 @@ struct Directing {
     step: Arc<AtomicUsize>,
     due: mpsc::UnboundedSender<Due>,
     is_starting: watch::Receiver<bool>,
+    removed: RemovedTaints,
 }
 
 /// The time in which the target starts; it ends when this is dropped.
@@ -149,6 +155,7 @@ impl Director {
         let (send_due, due) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
         let (armed, step) = (Arc::default(), Arc::default());
+        let removed = RemovedTaints::default();
         let (starting, is_starting) = watch::channel(false);
         let mut directing = Directing {
             keeper,
@@ -160,6 +167,7 @@ impl Director {
             step: Arc::clone(&step),
             due: send_due,
             is_starting,
+            removed: removed.clone(),
         };
         let task = tokio::spawn(async move {
             tokio::select! {
@@ -175,6 +183,7 @@ impl Director {
             step,
             due,
             is_starting: Arc::new(starting),
+            removed,
             _end: end,
             _task: task,
             ends: Vec::new(),
@@ -194,13 +203,17 @@ impl Director {
 
     /// Notes that the case removes a taint: a move that has removed it does not put it back.
     pub(super) fn untainted(&mut self, cluster: &str, key: &str, effect: &str) {
+        let removed = Removed {
+            cluster: cluster.to_owned(),
+            key: key.to_owned(),
+            effect: effect.to_owned(),
+        };
         for (_, end) in &mut self.ends {
-            if let End::Taint(name, taints) = end
-                && name.as_str() == cluster
-            {
-                taints.retain(|it| it.key != key || it.effect != effect);
+            if let End::Taint(name, taints) = end {
+                taints.retain(|it| !removed.is(name, it));
             }
         }
+        self.removed.push(removed);
     }
 
     /// From now on, waits for the write of a move on one of these clusters.
@@ -283,7 +296,7 @@ impl Directing {
             MoveFault::FlapTaints => {
                 asking.let_in().wait().await;
                 let taken = self.take_taints().await;
-                if !taken.is_empty() {
+                if !taken.taints.is_empty() {
                     self.note(step, it, write);
                     self.have_done_with(write, it, taken).await;
                 }
@@ -291,9 +304,9 @@ impl Directing {
         }
     }
 
-    /// Removes the taints of users from all members; returns those that had some.
-    async fn take_taints(&self) -> Vec<(ClusterName, Vec<Taint>)> {
-        let mut taken = Vec::new();
+    /// Removes the taints of users from all members.
+    async fn take_taints(&self) -> Taken {
+        let mut taken = self.removed.begin();
         let Some(control) = self.clusters.get(ClusterName::control().as_str()) else {
             return taken;
         };
@@ -301,7 +314,7 @@ impl Directing {
         for member in self.clusters.values().map(Cluster::name).filter(|it| !it.is_control()) {
             match actions::take_taints(&client, member.as_str()).await {
                 Ok(taints) if taints.is_empty() => {}
-                Ok(taints) => taken.push((member.clone(), taints)),
+                Ok(taints) => taken.taints.push((member.clone(), taints)),
                 Err(error) => tracing::debug!(error = error_chain(&error), "the taints of {member} stay"),
             }
         }
@@ -310,10 +323,10 @@ impl Directing {
 
     /// Has the run do its part, and waits for that.
     async fn have_done(&self, write: &GatedWrite, it: &Move) {
-        self.have_done_with(write, it, Vec::new()).await;
+        self.have_done_with(write, it, Taken::default()).await;
     }
 
-    async fn have_done_with(&self, write: &GatedWrite, it: &Move, taken: Vec<(ClusterName, Vec<Taint>)>) {
+    async fn have_done_with(&self, write: &GatedWrite, it: &Move, taken: Taken) {
         let (done, is_done) = oneshot::channel();
         let due = Due {
             it: it.clone(),
@@ -454,7 +467,8 @@ impl Run<'_> {
                 self.fleet.inject(&cluster, fleet::Fault::ExpireWatches).await?;
             }
             MoveFault::FlapTaints => {
-                for (cluster, taints) in taken {
+                let put_back = self.director.as_ref().map(|it| it.removed.to_put_back(taken));
+                for (cluster, taints) in put_back.unwrap_or_default() {
                     self.end_later(it.lasts, End::Taint(cluster, taints));
                 }
             }

@@ -4,7 +4,7 @@
 //! - `act`: steps that act on objects; `fault_injection`: steps that act on connections and the target; `crash_point`:
 //!   stops the target between two writes, with `committed` for clusters whose observers learn of commits late;
 //! - `fields`: checks that the definitions have the fields that the case expects;
-//! - `director`: disturbs the target at its writes, and records them ([`Traffic`]);
+//! - `director`: disturbs the target at its writes, and records them ([`Traffic`]); `taken`: taints that it puts back;
 //! - `clean_up`: removes the case's objects at the end, so that leftovers show;
 //! - `wait`: steps that wait for the timeline, without polling; `deadline`: their time limits;
 //! - `membership`: members that leave the federation and join again;
@@ -32,6 +32,7 @@ mod metrics;
 mod precedents;
 mod refused;
 mod step_error;
+mod taken;
 mod target;
 mod timeouts;
 mod wait;
