@@ -66,7 +66,7 @@ fn choice(text: &str) -> Result<BackendOptions, String> {
     }
 }
 
-/// RunOptions for a case, and its turn on the clusters.
+/// Options for a case, and its turn on the clusters.
 pub struct Ready {
     pub settings: RunOptions,
     /// Existing clusters run one case at a time.

@@ -250,10 +250,12 @@ impl Target for NeverBack {
         log: &Path,
     ) -> Result<Box<dyn Running>, TargetError> {
         let is_first = self.started.lock().unwrap().insert(log.to_owned());
-        while !is_first {
+        if is_first {
+            return Reference.start(fleet, setup, log).await;
+        }
+        loop {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        Reference.start(fleet, setup, log).await
     }
 }
 
