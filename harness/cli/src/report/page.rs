@@ -379,7 +379,9 @@ fn render(view: &View<'_>) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_function("links", links);
-    environment.add_template("page", TEMPLATE)?;
+    // Most lines are repeated for hundreds of cases: their indentation would be a twentieth of the page.
+    let template: Vec<&str> = TEMPLATE.lines().map(str::trim_start).collect();
+    environment.add_template_owned("page", template.join("\n"))?;
     environment.get_template("page")?.render(Value::from(Serde(view)))
 }
 

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// Number of cases in a bundle. More cases compress better, and take longer to decompress when one of them is opened.
-pub(super) const CASES_IN_BUNDLE: usize = 32;
+pub(super) const CASES_IN_BUNDLE: usize = 48;
 
 /// Bundle before its compression.
 #[derive(Serialize)]
