@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use crate::api_error::ApiError;
 use crate::gate::{Gate, GatedWrite, Passed};
 use crate::ordered_notify::OrderedNotify;
 use crate::store::Store;
+use crate::traffic::Traffic;
 
 /// The behaviour of a server that is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +127,9 @@ struct Rules {
     /// The moment until which watches of a kind send nothing; of all kinds, if there is none.
     held_until: BTreeMap<Option<String>, Instant>,
     counts: BTreeMap<RequestKey, u64>,
+    traffic: BTreeMap<RequestKey, Traffic>,
+    /// Bytes that watches have sent.
+    streamed: BTreeMap<RequestKey, Arc<AtomicU64>>,
     idle: BTreeMap<(String, String), u64>,
     refusals: BTreeMap<(String, u16), u64>,
 }
@@ -155,6 +160,17 @@ pub(crate) struct RequestInfo<'a> {
 }
 
 impl RequestInfo<'_> {
+    /// Returns the key under which the request is counted.
+    pub(crate) fn key(&self) -> RequestKey {
+        RequestKey {
+            client: self.client.to_owned(),
+            verb: self.verb.to_owned(),
+            group: self.group.to_owned(),
+            kind: self.kind.to_owned(),
+            subresource: self.subresource.unwrap_or_default().to_owned(),
+        }
+    }
+
     fn writes(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch")
     }
@@ -326,6 +342,30 @@ impl FaultInjector {
         self.rules().counts.clone()
     }
 
+    /// Returns bytes and durations of the answered requests for resources. A proxy does not measure them.
+    pub fn traffic(&self) -> BTreeMap<RequestKey, Traffic> {
+        let rules = self.rules();
+        let mut traffic = rules.traffic.clone();
+        for (key, bytes) in &rules.streamed {
+            traffic.entry(key.clone()).or_default().sent += bytes.load(Ordering::Relaxed);
+        }
+        traffic
+    }
+
+    /// Counts the bytes of a request and of its answer, and the time between them.
+    pub(crate) fn note_answer(&self, key: RequestKey, [received, sent]: [u64; 2], took: Duration) {
+        let mut rules = self.rules();
+        let traffic = rules.traffic.entry(key).or_default();
+        traffic.received += received;
+        traffic.sent += sent;
+        traffic.durations.add(took);
+    }
+
+    /// Returns the counter of the bytes that watches of this key send.
+    pub(crate) fn streamed(&self, key: RequestKey) -> Arc<AtomicU64> {
+        Arc::clone(self.rules().streamed.entry(key).or_default())
+    }
+
     /// Returns the number of accepted writes that changed nothing, by user agent and kind.
     pub fn idle_writes(&self) -> BTreeMap<(String, String), u64> {
         self.rules().idle.clone()
@@ -340,6 +380,11 @@ impl FaultInjector {
     pub fn reset_counts(&self) {
         let mut rules = self.rules();
         rules.counts.clear();
+        rules.traffic.clear();
+        // Watches that are open go on counting.
+        for bytes in rules.streamed.values() {
+            bytes.store(0, Ordering::Relaxed);
+        }
         rules.idle.clear();
         rules.refusals.clear();
     }
@@ -434,14 +479,7 @@ impl FaultInjector {
 
 impl Rules {
     fn count(&mut self, seen: &RequestInfo<'_>) {
-        let counted = RequestKey {
-            client: seen.client.to_owned(),
-            verb: seen.verb.to_owned(),
-            group: seen.group.to_owned(),
-            kind: seen.kind.to_owned(),
-            subresource: seen.subresource.unwrap_or_default().to_owned(),
-        };
-        *self.counts.entry(counted).or_default() += 1;
+        *self.counts.entry(seen.key()).or_default() += 1;
     }
 
     fn judge(&mut self, matches: impl Fn(&Matching) -> bool) -> Result<(), ApiError> {

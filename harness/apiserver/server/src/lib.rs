@@ -47,7 +47,7 @@
 //!   and token Secrets;
 //! - `serving`: HTTPS; `fault_injection` and `gate`: faults of a server's connections and requests;
 //! - [`fault_proxy`]: the same faults in front of another API server; [`test_webhook`]: a webhook for servers to call;
-//! - `options`, `ids`, `ordered_notify`.
+//! - `traffic`: bytes and durations of requests; `options`, `ids`, `ordered_notify`.
 
 mod admission;
 mod api_error;
@@ -71,6 +71,7 @@ mod store;
 pub mod test_webhook;
 mod tls;
 mod tls_client;
+mod traffic;
 mod webhook_client;
 mod yaml;
 
@@ -81,3 +82,4 @@ pub use options::{Clock, Options, Revisions};
 pub use server::{ApiServer, InProcess};
 pub use serving::Serving;
 pub use store::commits::{Change, Commit, Commits};
+pub use traffic::{Durations, Traffic};

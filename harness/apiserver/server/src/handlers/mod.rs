@@ -22,12 +22,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use tokio::time::Instant;
 
 use crate::admission::{Admission, Memo};
 use crate::api_error::{About, ApiError};
 use crate::backlog::Backlog;
 use crate::conversion::Conversions;
-use crate::fault_injection::{FaultInjector, RequestInfo, Side};
+use crate::fault_injection::{FaultInjector, RequestInfo, RequestKey, Side};
 use crate::gate::Passed;
 use crate::handlers::authentication::User;
 use crate::handlers::authentication::keys::Keys;
@@ -77,6 +78,8 @@ struct Exchange {
     warnings: Vec<String>,
     /// Set once a write has passed the gate.
     passed: Option<Passed>,
+    /// Set for a request for a resource.
+    key: Option<RequestKey>,
 }
 
 /// A parsed request for a resource.
@@ -191,6 +194,7 @@ impl Core {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let side = caller.side;
+        let began = Instant::now();
         self.faults.reachable(side).await?;
         let (parts, body) = request.into_parts();
         let body = match Limited::new(body, MAX_BODY).collect().await {
@@ -205,11 +209,18 @@ impl Core {
             form: accept::any(&parts.headers),
             warnings: Vec::new(),
             passed: None,
+            key: None,
         };
+        let received = body.len() as u64;
         let query = Query::parse(parts.uri.query());
         let pretty = wants_pretty(&query, &caller.user_agent);
         let answer = self.answer(&catalogue, &parts, body, caller, &mut exchange).await;
-        let Exchange { form, warnings, passed } = exchange;
+        let Exchange {
+            form,
+            warnings,
+            passed,
+            key,
+        } = exchange;
         self.faults.reachable(side).await?;
         if passed.is_some_and(|passed| passed.loses_answer()) {
             return Err(std::io::ErrorKind::ConnectionReset.into());
@@ -230,6 +241,12 @@ impl Core {
         negotiate::add_warnings(response.headers_mut(), &warnings);
         if parts.method == Method::HEAD {
             *response.body_mut() = ResponseBody::full(Bytes::new());
+        }
+        if let Some(key) = key {
+            match response.body().full_len() {
+                Some(sent) => self.faults.note_answer(key, [received, sent], began.elapsed()),
+                None => response.body_mut().count_lines(self.faults.streamed(key)),
+            }
         }
         Ok(response)
     }
@@ -275,20 +292,19 @@ impl Core {
             memo: Memo::default(),
             conversions: Conversions::default(),
         };
-        exchange.passed = self
-            .faults
-            .pass(&RequestInfo {
-                verb: verb.as_str(),
-                group: &call.resource.group,
-                version: &call.resource.version,
-                kind: &call.resource.kind,
-                namespace: call.namespace.as_deref(),
-                name: call.name.as_deref(),
-                subresource: call.subresource.as_deref(),
-                client: &call.caller.user_agent,
-                side: call.caller.side,
-            })
-            .await?;
+        let info = RequestInfo {
+            verb: verb.as_str(),
+            group: &call.resource.group,
+            version: &call.resource.version,
+            kind: &call.resource.kind,
+            namespace: call.namespace.as_deref(),
+            name: call.name.as_deref(),
+            subresource: call.subresource.as_deref(),
+            client: &call.caller.user_agent,
+            side: call.caller.side,
+        };
+        exchange.key = Some(info.key());
+        exchange.passed = self.faults.pass(&info).await?;
         if is_beyond_custom(&call) {
             return Ok(discovery::page_not_found());
         }

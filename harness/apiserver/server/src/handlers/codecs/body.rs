@@ -2,6 +2,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -15,7 +17,8 @@ pub struct ResponseBody(Inner);
 
 enum Inner {
     Full(Option<Bytes>),
-    Lines(Lines),
+    /// The lines, and where their bytes are counted.
+    Lines(Lines, Option<Arc<AtomicU64>>),
 }
 
 impl ResponseBody {
@@ -24,7 +27,23 @@ impl ResponseBody {
     }
 
     pub(crate) fn lines(lines: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Self {
-        Self(Inner::Lines(Box::pin(lines)))
+        Self(Inner::Lines(Box::pin(lines), None))
+    }
+
+    /// Returns the number of bytes; `None` for the lines of a watch.
+    pub(crate) fn full_len(&self) -> Option<u64> {
+        match &self.0 {
+            Inner::Full(bytes) => u64::try_from(bytes.as_ref().map_or(0, Bytes::len)).ok(),
+            Inner::Lines(..) => None,
+        }
+    }
+
+    /// Adds the bytes of the lines of a watch to a counter when they are sent.
+    pub(crate) fn count_lines(&mut self, counter: Arc<AtomicU64>) {
+        match &mut self.0 {
+            Inner::Full(_) => {}
+            Inner::Lines(_, counted) => *counted = Some(counter),
+        }
     }
 }
 
@@ -32,7 +51,7 @@ impl std::fmt::Debug for ResponseBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
             Inner::Full(bytes) => f.debug_tuple("Full").field(bytes).finish(),
-            Inner::Lines(_) => f.write_str("Lines"),
+            Inner::Lines(..) => f.write_str("Lines"),
         }
     }
 }
@@ -49,10 +68,13 @@ impl http_body::Body for ResponseBody {
                     .filter(|bytes| !bytes.is_empty())
                     .map(|b| Ok(Frame::data(b))),
             ),
-            Inner::Lines(lines) => lines
-                .as_mut()
-                .poll_next(cx)
-                .map(|line| line.map(|line| line.map(Frame::data))),
+            Inner::Lines(lines, counter) => {
+                let line = lines.as_mut().poll_next(cx);
+                if let (Poll::Ready(Some(Ok(line))), Some(counter)) = (&line, counter) {
+                    counter.fetch_add(line.len() as u64, Ordering::Relaxed);
+                }
+                line.map(|line| line.map(|line| line.map(Frame::data)))
+            }
         }
     }
 
@@ -62,10 +84,8 @@ impl http_body::Body for ResponseBody {
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Inner::Full(bytes) => {
-                SizeHint::with_exact(u64::try_from(bytes.as_ref().map_or(0, Bytes::len)).unwrap_or_default())
-            }
-            Inner::Lines(_) => SizeHint::default(),
+            Inner::Full(_) => SizeHint::with_exact(self.full_len().unwrap_or_default()),
+            Inner::Lines(..) => SizeHint::default(),
         }
     }
 }
