@@ -1,11 +1,13 @@
 //! Fails clusters with many workloads: places the workloads, fails their clusters, follows and judges the moves.
-//! `follow` reads the timeline as it grows; `processes` measures time and memory; [`table`] and [`page`] show results.
+//! `follow` reads the timeline as it grows; `processes` measures time and memory, `traffic` requests; [`table`] and [`page`]
+//! show results.
 //! Figures and verdicts are in [`baton_core::scale`].
 
 mod follow;
 pub mod page;
 mod processes;
 pub mod table;
+mod traffic;
 
 use std::{
     collections::BTreeMap,
@@ -26,10 +28,10 @@ use baton_core::{
     scale::{
         judge::Judge,
         parameters::Parameters,
-        report::{self, Bucket, Cost, End, Machine, Refusals, Requests, ScaleReport},
+        report::{self, Bucket, Cost, End, Machine, Refusals, ScaleReport},
         workloads::Layout,
     },
-    timeline::{Begin, HARNESS, Mark},
+    timeline::{Begin, Mark},
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
@@ -205,6 +207,8 @@ struct Figures {
     before: RequestCounts,
     placing: Duration,
     moving: Duration,
+    /// Seconds in which clusters became ready.
+    registration: Vec<f64>,
 }
 
 impl Run<'_> {
@@ -229,6 +233,7 @@ impl Run<'_> {
         })?;
         let mut follow = Follow::new(recorder.drain(), judge, self.parameters.workloads);
         let log = log.path().join("target.log");
+        let target_started = self.since(started);
         let mut running = Started {
             api: target.start_api(fleet, self.setup, &log).await?,
             controller: None,
@@ -238,6 +243,7 @@ impl Run<'_> {
         let ended = self
             .stages(&layout, started, &mut follow, &mut running, &mut figures)
             .await;
+        figures.registration = follow.registrations(target_started);
         // Read while the target still runs: its time and memory are lost when it ends.
         let usage = Usage::read();
         let now = self.since(started);
@@ -414,6 +420,7 @@ impl Run<'_> {
             count: *count,
         });
         let asked = &self.options.asked;
+        let is_virtual = self.options.backend.time_mode() == TimeMode::Virtual;
         ScaleReport {
             api_version: report::API_VERSION.to_owned(),
             kind: report::KIND.to_owned(),
@@ -427,15 +434,20 @@ impl Run<'_> {
             },
             target: target.into_iter().flatten().collect::<Vec<_>>().join(" "),
             backend: self.options.backend.name().to_owned(),
-            virtual_time: self.options.backend.time_mode() == TimeMode::Virtual,
+            virtual_time: is_virtual,
             parameters: self.parameters,
             end,
             workloads: judge.progress(),
             phases: report::phases(judge),
             series: report::series(judge, now),
             recovery: Bucket::all(&report::recoveries(judge)),
-            requests: requests(&figures.before, &after),
+            requests: traffic::requests(&figures.before, &after),
             refusals: refusals.collect(),
+            indicators: traffic::indicators(
+                (!is_virtual).then_some(&after),
+                report::placed(judge),
+                &figures.registration,
+            ),
             cost: Cost {
                 boot_seconds: self.boot.as_secs_f64(),
                 placing_seconds: figures.placing.as_secs_f64(),
@@ -503,27 +515,6 @@ async fn create(api: &Api<DynamicObject>, object: Value) -> Result<(), ScaleErro
     };
     let created = api.create(&PostParams::default(), &object.map_err(refused)?).await;
     created.map(drop).map_err(refused)
-}
-
-/// Requests until members failed, and after that.
-fn requests(before: &RequestCounts, after: &RequestCounts) -> Vec<Requests> {
-    let each = after.requests.iter().map(|(key, count)| {
-        let placing = before.requests.get(key).copied().unwrap_or_default();
-        let kind = if key.subresource.is_empty() {
-            key.kind.clone()
-        } else {
-            format!("{}/{}", key.kind, key.subresource)
-        };
-        Requests {
-            program: key.client.clone(),
-            is_harness: HARNESS.contains(&key.client.as_str()),
-            verb: key.verb.clone(),
-            kind,
-            placing,
-            moving: count.saturating_sub(placing),
-        }
-    });
-    each.collect()
 }
 
 impl ScaleError {

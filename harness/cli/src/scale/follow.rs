@@ -1,6 +1,9 @@
 //! Follows the timeline of a run as it grows.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use baton_cluster::observer::recorder::Drain;
 use baton_core::{
@@ -22,6 +25,8 @@ pub(super) struct Follow {
     drain: Drain,
     pub(super) judge: Judge,
     ready: BTreeSet<String>,
+    /// When each cluster was first seen, and when it was first ready.
+    registered: BTreeMap<String, (Duration, Option<Duration>)>,
     at: Duration,
     revisions_at: u64,
     most_at: u64,
@@ -49,6 +54,7 @@ impl Follow {
             drain,
             judge,
             ready: BTreeSet::new(),
+            registered: BTreeMap::new(),
             at: Duration::ZERO,
             revisions_at: 0,
             most_at: FEW.max(MOST_PER_WORKLOAD.saturating_mul(workloads as u64)),
@@ -58,6 +64,15 @@ impl Follow {
     /// Number of members that the target reports as ready.
     pub(super) fn ready(&self) -> usize {
         self.ready.len()
+    }
+
+    /// Seconds in which clusters became ready, each from its creation, or from the start of the target if that is later.
+    pub(super) fn registrations(&self, started: Duration) -> Vec<f64> {
+        let ready = self.registered.values().filter_map(|(created, ready)| {
+            let seconds = (*ready)?.saturating_sub((*created).max(started));
+            Some(seconds.as_secs_f64())
+        });
+        ready.collect()
     }
 
     /// Marks the moment of the run at which the members fail.
@@ -106,12 +121,12 @@ impl Follow {
         if let Event::Revision(revision) = &entry.event
             && revision.kind == "Cluster"
         {
-            self.cluster(revision);
+            self.cluster(entry.at, revision);
         }
         self.judge.take(entry);
     }
 
-    fn cluster(&mut self, revision: &Revision) {
+    fn cluster(&mut self, at: Duration, revision: &Revision) {
         let name = revision.object["metadata"]["name"].as_str().unwrap_or_default();
         let conditions = revision
             .object
@@ -119,6 +134,10 @@ impl Follow {
             .and_then(|it| it.as_array());
         let mut conditions = conditions.into_iter().flatten();
         let is_ready = conditions.any(|it| it["type"] == "Ready" && it["status"] == "True");
+        let registered = self.registered.entry(name.to_owned()).or_insert((at, None));
+        if is_ready {
+            registered.1.get_or_insert(at);
+        }
         if is_ready && revision.change != Change::Deleted {
             self.ready.insert(name.to_owned());
         } else {

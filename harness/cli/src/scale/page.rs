@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use baton_core::scale::{
     quantiles::Quantiles,
-    report::{Bucket, Requests, ScaleReport, Violated},
+    report::{Bucket, Indicator, Requests, ScaleReport, Violated},
 };
 use minijinja::{AutoEscape, Environment, Error, Value, value::Serde};
 use serde::Serialize;
@@ -25,9 +25,11 @@ struct View<'a> {
     end: &'static str,
     profile: &'static str,
     phases: Vec<(&'static str, Quantiles)>,
+    indicators: Vec<Indicator>,
     broken: Vec<(&'static str, &'a Violated)>,
     requests: Option<f64>,
     writes: Option<f64>,
+    bytes: Option<f64>,
     conflicts: u64,
     throttled: u64,
     plots: [Plot; 3],
@@ -93,9 +95,11 @@ pub fn render(report: &ScaleReport) -> Result<String, Error> {
         end: report.end.words(),
         profile: report.parameters.profile.name(),
         phases: report.phases.iter().map(|it| (it.phase.words(), it.seconds)).collect(),
+        indicators: report.indicators.measured(),
         broken: report.violations.iter().map(|it| (it.broken.words(), it)).collect(),
         requests: report.requests_per_failover(),
         writes: report.writes_per_failover(),
+        bytes: report.bytes_per_failover(),
         conflicts: report.refused_with(409),
         throttled: report.refused_with(429),
         plots: [recovery(report), over_time(report), throughput(report)],

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use baton_core::scale::{
     compare,
+    quantiles::Quantiles,
     report::{End, ScaleReport},
 };
 
@@ -22,6 +23,7 @@ pub fn result(report: &ScaleReport) -> String {
         }
     };
     section("Seconds of each phase, by the clusters' clock", phases(report));
+    section("Service level indicators of Karmada, in seconds", indicators(report));
     section("Requests per failover", requests(report));
     section("Processes", processes(report));
     let refusals = [(409, "conflicts (409)"), (429, "throttled (429)")];
@@ -49,12 +51,28 @@ fn phases(report: &ScaleReport) -> String {
     }
     let mut table = table(&["PHASE", "WORKLOADS", "P50", "P90", "P99", "MAX"]);
     for phase in &report.phases {
-        let of = phase.seconds;
-        let mut row = vec![phase.phase.words().to_owned(), of.count.to_string()];
-        row.extend([of.p50, of.p90, of.p99, of.max].map(|it| format!("{it:.3}")));
-        table.add_row(row);
+        table.add_row(figures(phase.phase.words(), &phase.seconds));
     }
     table.trim_fmt()
+}
+
+fn indicators(report: &ScaleReport) -> String {
+    let measured = report.indicators.measured();
+    if measured.is_empty() {
+        return String::new();
+    }
+    let mut table = table(&["INDICATOR", "COUNT", "P50", "P90", "P99", "MAX"]);
+    for indicator in measured {
+        table.add_row(figures(indicator.name, &indicator.seconds));
+    }
+    table.trim_fmt()
+}
+
+/// A row with a distribution.
+fn figures(name: &str, of: &Quantiles) -> Vec<String> {
+    let mut row = vec![name.to_owned(), of.count.to_string()];
+    row.extend([of.p50, of.p90, of.p99, of.max].map(|it| format!("{it:.3}")));
+    row
 }
 
 /// Requests of the time after the failure.
@@ -63,7 +81,7 @@ fn requests(report: &ScaleReport) -> String {
     if failovers == 0 {
         return String::new();
     }
-    let mut table = table(&["PROGRAM", "VERB", "KIND", "REQUESTS", "PER FAILOVER"]);
+    let mut table = table(&["PROGRAM", "VERB", "KIND", "REQUESTS", "PER FAILOVER", "KIB"]);
     for request in report.requests.iter().filter(|it| it.moving > 0) {
         #[expect(clippy::cast_precision_loss, reason = "numbers of requests are far below 2^52")]
         let each = request.moving as f64 / failovers as f64;
@@ -73,6 +91,9 @@ fn requests(report: &ScaleReport) -> String {
             request.kind.clone(),
             request.moving.to_string(),
             format!("{each:.2}"),
+            request
+                .moving_bytes
+                .map_or_else(|| "-".to_owned(), |it| (it / 1024).to_string()),
         ]);
     }
     let mut text = table.trim_fmt();
@@ -80,6 +101,13 @@ fn requests(report: &ScaleReport) -> String {
         let _ = write!(
             text,
             "\n\nthe target: {all:.2} requests per failover, {writes:.2} of them writes"
+        );
+    }
+    if let Some(bytes) = report.bytes_per_failover() {
+        let _ = write!(
+            text,
+            "; {:.1} KiB per failover with answers and watches",
+            bytes / 1024.0
         );
     }
     text

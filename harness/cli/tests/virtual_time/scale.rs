@@ -92,6 +92,18 @@ fn the_reference_moves_all_workloads_without_a_violation(#[case] profile: Profil
     assert_eq!(report.series.healthy.last(), Some(&12));
     assert_eq!(report.recovery.iter().map(|it| it.count).sum::<u64>(), 12);
     assert!(report.writes_per_failover().unwrap() >= 5.0);
+    let indicators = report.indicators;
+    assert_eq!(indicators.distribution.map(|it| it.count), Some(12));
+    assert_eq!(
+        indicators.registration.map(|it| it.count),
+        Some(report.parameters.members)
+    );
+    assert_eq!(
+        indicators.api_writes, None,
+        "the clock stands while requests are answered"
+    );
+    // Each failover writes objects of some KiB.
+    assert!(report.bytes_per_failover().unwrap() > 10_000.0);
 }
 
 #[test]

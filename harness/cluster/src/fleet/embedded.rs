@@ -446,7 +446,12 @@ impl Fleet for Embedded {
     }
 
     fn traffic(&self) -> RequestCounts {
-        super::traffic(self.servers.values().map(ApiServer::faults))
+        let control = self.servers.get(&ClusterName::control());
+        let control = control.into_iter().flat_map(|server| server.faults().traffic());
+        RequestCounts {
+            control: control.map(|(key, traffic)| (key, traffic.durations)).collect(),
+            ..super::traffic(self.servers.values().map(ApiServer::faults))
+        }
     }
 
     fn idle_writes(&self) -> BTreeMap<String, BTreeMap<String, u64>> {

@@ -50,7 +50,7 @@ use crate::{
 
 pub use controllers::ControllerError;
 
-pub use baton_apiserver::{Asking, Failure, GatedWrite, Gatekeeper, Matching, RequestKey};
+pub use baton_apiserver::{Asking, Durations, Failure, GatedWrite, Gatekeeper, Matching, RequestKey, Traffic};
 use baton_apiserver::{Cut, FaultInjector};
 
 /// An error of a fleet: the environment is broken, not the target.
@@ -416,6 +416,10 @@ pub struct RequestCounts {
     pub requests: BTreeMap<RequestKey, u64>,
     /// Number of answers with an error, by user agent and HTTP status.
     pub refusals: BTreeMap<(String, u16), u64>,
+    /// Bytes and durations, where the backend measures them.
+    pub traffic: BTreeMap<RequestKey, Traffic>,
+    /// Durations of the requests to the control plane alone, where the backend measures them.
+    pub control: BTreeMap<RequestKey, Durations>,
 }
 
 /// Request counts of all clusters.
@@ -427,6 +431,9 @@ fn traffic<'a>(faults: impl Iterator<Item = &'a FaultInjector>) -> RequestCounts
         }
         for (refusal, count) in faults.refusals() {
             *traffic.refusals.entry(refusal).or_default() += count;
+        }
+        for (request, measured) in faults.traffic() {
+            traffic.traffic.entry(request).or_default().add(&measured);
         }
     }
     traffic

@@ -40,6 +40,16 @@ pub fn rows(one: &ScaleReport, other: &ScaleReport) -> Vec<Row> {
     }
     row("requests per failover".to_owned(), &ScaleReport::requests_per_failover);
     row("writes per failover".to_owned(), &ScaleReport::writes_per_failover);
+    row("bytes per failover".to_owned(), &ScaleReport::bytes_per_failover);
+    row("API writes, p99 (s)".to_owned(), &|it| {
+        Some(it.indicators.api_writes?.p99)
+    });
+    row("API reads, p99 (s)".to_owned(), &|it| {
+        Some(it.indicators.api_reads?.p99)
+    });
+    row("registration of clusters, p99 (s)".to_owned(), &|it| {
+        Some(it.indicators.registration?.p99)
+    });
     row("conflicts (409)".to_owned(), &|it| number(it, it.refused_with(409)));
     row("throttled (429)".to_owned(), &|it| number(it, it.refused_with(429)));
     row("placing, real time (s)".to_owned(), &|it| Some(it.cost.placing_seconds));

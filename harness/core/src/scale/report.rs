@@ -1,5 +1,6 @@
 //! The result of a run, as versioned JSON.
 
+mod indicators;
 mod series;
 
 use std::time::Duration;
@@ -7,7 +8,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use self::series::{Bucket, Series};
+pub use self::{
+    indicators::{Indicator, Indicators},
+    series::{Bucket, Series},
+};
 use super::{
     judge::{Broken, Judge, Progress, Violation},
     parameters::Parameters,
@@ -57,6 +61,9 @@ pub struct ScaleReport {
     pub requests: Vec<Requests>,
     /// Answers with an error, by program and HTTP status. 409 is a conflict, 429 a client that is throttled.
     pub refusals: Vec<Refusals>,
+    /// Service level indicators; absent in results of Baton 0.2.0.
+    #[serde(default)]
+    pub indicators: Indicators,
     /// Time and memory.
     pub cost: Cost,
     /// Violations and remarks.
@@ -137,6 +144,12 @@ pub struct Requests {
     pub placing: u64,
     /// Number after that.
     pub moving: u64,
+    /// Bytes of these requests and their answers until members failed, where the backend counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placing_bytes: Option<u64>,
+    /// Bytes after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moving_bytes: Option<u64>,
 }
 
 impl Requests {
@@ -256,6 +269,13 @@ impl ScaleReport {
         self.per_failover(own.map(|it| it.moving).sum())
     }
 
+    /// Bytes of the target's requests and their answers per failover, of the time after the failure.
+    pub fn bytes_per_failover(&self) -> Option<f64> {
+        let own = self.requests.iter().filter(|it| !it.is_harness);
+        let bytes: Vec<u64> = own.filter_map(|it| it.moving_bytes).collect();
+        (!bytes.is_empty()).then(|| self.per_failover(bytes.iter().sum()))?
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "numbers of requests are far below 2^52")]
     fn per_failover(&self, count: u64) -> Option<f64> {
         let failovers = self.workloads.healthy;
@@ -299,6 +319,12 @@ pub fn phases(judge: &Judge) -> Vec<PhaseReport> {
         })
     };
     Phase::ALL.into_iter().filter_map(of).collect()
+}
+
+/// The seconds from the creation of workloads to their first copies on members; `None` if none was placed.
+pub fn placed(judge: &Judge) -> Option<Quantiles> {
+    let seconds = judge.times().filter_map(|it| it.seconds(Phase::Placed, None));
+    Quantiles::of(seconds.collect())
 }
 
 /// The seconds in which workloads recovered.
