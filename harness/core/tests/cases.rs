@@ -5,7 +5,7 @@ mod common;
 
 use std::path::Path;
 
-use baton_core::{digest::Digest, plan::Plan};
+use baton_core::{case::model::Action, digest::Digest, plan::Plan};
 
 #[test]
 fn all_errors_of_a_file_are_told_at_once() {
@@ -138,5 +138,31 @@ spec:
     // An error in a value from a file is reported at the reference.
     assert!(
         told("{apiVersion: $(apiVersion), kind: $(kind), name: $(name)}", "$(ready)").contains("several.yaml:9:21: ")
+    );
+}
+
+#[test]
+fn a_case_may_have_ten_thousand_workloads() {
+    let text = r#"
+apiVersion: baton.dev/v1alpha1
+kind: Case
+metadata: {name: many}
+spec:
+  title: The first of ten thousand Deployments is there
+  requirements: [POL-01]
+  features: [Propagation]
+  steps:
+    - workloads: {on: control, file: workloads/deploy.yaml, count: 10000, name: "web-{i}"}
+    - assert: {mode: now, on: control, of: {kind: Deployment, name: web-00001}, present: true, proves: POL-01}
+"#;
+    let cases = common::read_bytes(Path::new("many.yaml"), text.as_bytes()).unwrap();
+    let Action::Apply { objects, .. } = &cases[0].steps[0].action else {
+        unreachable!("{:?}", cases[0].steps[0].action)
+    };
+    assert_eq!(objects.len(), 10_000);
+    assert_eq!(objects[9_999]["metadata"]["name"], "web-10000");
+    assert_eq!(
+        objects[9_999]["spec"]["template"]["metadata"]["labels"]["app"],
+        "web-10000"
     );
 }
