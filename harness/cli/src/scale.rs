@@ -1,9 +1,10 @@
 //! Fails clusters with many workloads: places the workloads, fails their clusters, follows and judges the moves.
-//! `follow` reads the timeline as it grows; `processes` measures time and memory, `traffic` requests; [`table`] and [`page`]
+//! `objects` creates workloads; `follow` reads the timeline as it grows; `processes` measures time and memory, `traffic` requests; [`table`] and [`page`]
 //! show results.
 //! Figures and verdicts are in [`baton_core::scale`].
 
 mod follow;
+mod objects;
 pub mod page;
 mod processes;
 pub mod table;
@@ -35,11 +36,6 @@ use baton_core::{
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
-use kube::{
-    Api,
-    api::{ApiResource, DynamicObject, GroupVersionKind, PostParams},
-};
-use serde_json::Value;
 use thiserror::Error;
 
 use self::follow::{Follow, Stopped};
@@ -47,9 +43,6 @@ use crate::{
     options::RunOptions,
     scale::processes::{Load, Usage},
 };
-
-/// Number of workloads that are created at the same time.
-const AT_ONCE: usize = 16;
 
 /// Number of clusters that are tainted at the same time.
 const TAINTED_AT_ONCE: usize = 100;
@@ -79,6 +72,17 @@ pub enum ScaleError {
         what: String,
         /// Error from the API server.
         source: Box<kube::Error>,
+    },
+    /// The definition of a kind cannot be read.
+    #[error("cannot read the definition of FlinkDeployments")]
+    Definition(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A cluster refused the definition of a kind.
+    #[error("defining FlinkDeployments on {cluster} failed")]
+    Define {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The reason.
+        source: Box<ActionError>,
     },
     /// A cluster could not be tainted.
     #[error("tainting {cluster} failed")]
@@ -297,7 +301,11 @@ impl Run<'_> {
         let began = Instant::now();
         let placing = async {
             let wait = follow.until(limit, |follow| follow.judge.progress().placed >= workloads);
-            let (created, placed) = tokio::join!(self.create(layout), wait);
+            let create = async {
+                self.define().await?;
+                self.create(layout).await
+            };
+            let (created, placed) = tokio::join!(create, wait);
             created?;
             placed
         };
@@ -367,26 +375,6 @@ impl Run<'_> {
                 Stopped::Broken(error) => Ended::Broken(*error),
             }),
         }
-    }
-
-    async fn create(&self, layout: &Layout) -> Result<(), Stopped> {
-        let client = self.fleet.control().inside(BATON);
-        let namespace = self.fleet.namespace();
-        let api = |group: &str, version: &str, kind: &str| -> Api<DynamicObject> {
-            let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-            Api::namespaced_with(client.clone(), namespace, &kind)
-        };
-        let policies = api("policy.karmada.io", "v1alpha1", "PropagationPolicy");
-        let deployments = api("apps", "v1", "Deployment");
-        let each = (0..self.parameters.workloads).map(|number| {
-            let (policies, deployments) = (&policies, &deployments);
-            async move {
-                create(policies, layout.policy(number)).await?;
-                create(deployments, layout.deployment(number)).await
-            }
-        });
-        let created = stream::iter(each).buffer_unordered(AT_ONCE);
-        created.try_collect().await.map_err(Stopped::broken)
     }
 
     async fn taint(&self, layout: &Layout) -> Result<(), Stopped> {
@@ -499,22 +487,6 @@ impl Started {
             running.stop().await;
         }
     }
-}
-
-async fn create(api: &Api<DynamicObject>, object: Value) -> Result<(), ScaleError> {
-    let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
-    let what = format!(
-        "creating {} {}",
-        text(&object["kind"]),
-        text(&object["metadata"]["name"])
-    );
-    let object = serde_json::from_value(object).map_err(kube::Error::SerdeError);
-    let refused = |source| ScaleError::Refused {
-        what: what.clone(),
-        source: Box::new(source),
-    };
-    let created = api.create(&PostParams::default(), &object.map_err(refused)?).await;
-    created.map(drop).map_err(refused)
 }
 
 impl ScaleError {

@@ -71,7 +71,7 @@ impl Durations {
         self.longest
     }
 
-    /// The upper end of the part with this percentile, by the nearest rank; `None` if there are no durations.
+    /// Returns the upper end of the part with this percentile, by the nearest rank; `None` without durations.
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
         let rank = self.count().saturating_mul(percent).div_ceil(100).max(1);
         let mut passed = 0;

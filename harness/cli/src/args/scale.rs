@@ -2,10 +2,13 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use baton_core::scale::parameters::{Parameters, Profile, Spread};
+use baton_core::scale::{
+    kinds::Shares,
+    parameters::{Parameters, Profile, Spread},
+};
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::values::{Named, ValueError, duration};
+use super::values::{Named, ValueError, duration, shares};
 
 /// The longest time limit.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -49,6 +52,10 @@ pub struct ScaleRun {
     /// Kind of migration: directly, gracefully or divided
     #[arg(long, value_name = "PROFILE", default_value_t = Named(Profile::Directly))]
     pub profile: Named<Profile>,
+    /// Shares of the kinds of workloads: deployment, statefulset and flinkdeployment, such as deployment=3,statefulset=1
+    /// [default: deployment=1]
+    #[arg(long, value_name = "SHARES", value_parser = shares)]
+    pub kinds: Option<Shares>,
     /// Members on which workloads begin: failing, or all in turn
     #[arg(long, value_name = "MEMBERS", default_value_t = Named(Spread::Failing))]
     pub spread: Named<Spread>,
@@ -93,6 +100,7 @@ impl ScaleRun {
             workloads: self.workloads,
             failing: self.failing,
             profile: self.profile.0,
+            kinds: self.kinds.unwrap_or_default(),
             spread: self.spread.0,
             rate: self.rate,
             seed: self.seed,

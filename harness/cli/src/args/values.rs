@@ -4,7 +4,10 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use baton_core::{
     case::model::MoveFault,
-    scale::parameters::{Profile, Spread},
+    scale::{
+        kinds::{Kind, Shares},
+        parameters::{Profile, Spread},
+    },
     yaml::decode::parse_duration,
 };
 use thiserror::Error;
@@ -27,9 +30,28 @@ pub enum ValueError {
     /// The number is out of range.
     #[error("expected a number above 0 and up to {0}")]
     Range(u32),
+    /// The text has no shares of kinds.
+    #[error("expected shares of kinds, such as deployment=3,statefulset=1,flinkdeployment=1")]
+    Shares,
     /// The name is unknown.
     #[error("expected one of {0}")]
     Name(String),
+}
+
+/// Reads shares of kinds. Kinds that are left out have none.
+pub(crate) fn shares(text: &str) -> Result<Shares, ValueError> {
+    let mut shares = Shares {
+        deployments: 0,
+        ..Shares::default()
+    };
+    for part in text.split(',') {
+        let (name, share) = part.split_once('=').ok_or(ValueError::Shares)?;
+        let mut kinds = Kind::ALL.into_iter();
+        let kind = kinds.find(|kind| kind.name().eq_ignore_ascii_case(name.trim()));
+        let share = share.trim().parse().map_err(|_| ValueError::Shares)?;
+        shares.set(kind.ok_or(ValueError::Shares)?, share);
+    }
+    Ok(shares)
 }
 
 /// A value by its name.

@@ -18,6 +18,7 @@ use baton_core::{
     names::Feature,
     scale::{
         judge::Broken,
+        kinds::Shares,
         parameters::{Parameters, Profile, Spread},
         phases::Phase,
         report::{Cost, End, ScaleReport},
@@ -59,6 +60,7 @@ fn parameters(profile: Profile) -> Parameters {
         workloads: 12,
         failing: 2,
         profile,
+        kinds: Shares::default(),
         spread: Spread::Failing,
         rate: None,
         seed: 0,
@@ -104,6 +106,32 @@ fn the_reference_moves_all_workloads_without_a_violation(#[case] profile: Profil
     );
     // Each failover writes objects of some KiB.
     assert!(report.bytes_per_failover().unwrap() > 10_000.0);
+}
+
+#[rstest]
+#[case::directly(Profile::Directly)]
+#[case::gracefully(Profile::Gracefully)]
+fn workloads_of_all_kinds_move_with_their_state(#[case] profile: Profile) {
+    let mixed = Parameters {
+        kinds: Shares {
+            deployments: 1,
+            stateful_sets: 1,
+            flink_deployments: 1,
+        },
+        ..parameters(profile)
+    };
+    let report = measured(Arc::new(Reference), mixed);
+    assert_eq!(report.violations, []);
+    assert_eq!((report.end, report.workloads.settled), (End::Complete, 12));
+    let created = |kind: &str| {
+        let mut requests = report.requests.iter();
+        let found = requests.find(|it| it.program_name() == "baton" && it.verb == "create" && it.kind == kind);
+        found.map(|it| it.placing)
+    };
+    assert_eq!(
+        ["Deployment", "StatefulSet", "FlinkDeployment"].map(created),
+        [Some(4); 3]
+    );
 }
 
 #[test]

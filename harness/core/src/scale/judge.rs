@@ -18,10 +18,11 @@ pub use self::{
     workload::Told,
 };
 use super::{
+    kinds::Kind,
     parameters::{Parameters, Profile},
     phases::Times,
     rate::RateCheck,
-    workloads::{self, Layout, READY_LABEL, REPLICAS_LABEL},
+    workloads::{self, Layout},
 };
 use crate::{
     names::ClusterName,
@@ -72,7 +73,10 @@ impl Judge {
     /// A judge of a run in this namespace. `is_exact` says whether the order of events on different clusters is known.
     pub fn new(parameters: &Parameters, layout: &Layout, namespace: &str, is_exact: bool) -> Self {
         let check = |name: &ClusterName| Some((name.clone(), RateCheck::new(parameters.rate?)));
-        let workload = |number| Workload::new(workloads::replicas(number, parameters.profile));
+        let workload = |number| {
+            let kind = layout.kind(number);
+            Workload::new(kind, workloads::replicas(number, parameters.profile, kind))
+        };
         Self {
             profile: parameters.profile,
             failing: layout.failing().to_vec(),
@@ -108,23 +112,26 @@ impl Judge {
             return;
         };
         self.revisions += 1;
-        match revision.kind.as_str() {
-            "Deployment" if is_in(&revision.object, &self.namespace) => {
-                if let Some(number) = workloads::number(text(&revision.object, "/metadata/name")) {
-                    self.change(number, |this| this.copy(entry.at, number, revision));
-                }
-            }
-            "ResourceBinding" if is_in(&revision.object, &self.namespace) => {
-                let of = &revision.object["spec"]["resource"];
-                if of["kind"] == "Deployment"
-                    && let Some(number) = of["name"].as_str().and_then(workloads::number)
-                    && revision.change != Change::Deleted
-                {
-                    self.change(number, |this| this.binding(entry.at, number, &revision.object));
-                }
-            }
-            _ => {}
+        if !is_in(&revision.object, &self.namespace) {
+            return;
         }
+        if revision.kind == "ResourceBinding" {
+            let of = |member: &str| text(&revision.object["spec"]["resource"], member);
+            if revision.change != Change::Deleted
+                && let Some(number) = self.workload(of("/kind"), of("/name"))
+            {
+                self.change(number, |this| this.binding(entry.at, number, &revision.object));
+            }
+        } else if let Some(number) = self.workload(&revision.kind, text(&revision.object, "/metadata/name")) {
+            self.change(number, |this| this.copy(entry.at, number, revision));
+        }
+    }
+
+    /// The number of the workload with this kind and name.
+    fn workload(&self, kind: &str, name: &str) -> Option<usize> {
+        let number = workloads::number(name)?;
+        let workload = self.workloads.get(number)?;
+        (workload.kind.name() == kind).then_some(number)
     }
 
     /// Carries out a change of a workload, and keeps the numbers of workloads up to date.
@@ -169,7 +176,8 @@ impl Judge {
             }
             Change::Added | Change::List | Change::Modified => {
                 let is_new = !workload.copies.contains_key(cluster);
-                workload.copies.insert(cluster.clone(), is_ready(&revision.object));
+                let is_ready = is_ready(workload.kind, &revision.object);
+                workload.copies.insert(cluster.clone(), is_ready);
                 if is_new {
                     workload.times.placed.get_or_insert(at);
                     workload.tell(at, || format!("copy on {cluster} created"));
@@ -222,10 +230,8 @@ impl Judge {
         if !is_first {
             return;
         }
-        for (label, expected) in [
-            (REPLICAS_LABEL, &workload.collected.replicas),
-            (READY_LABEL, &workload.collected.ready),
-        ] {
+        for (rule, expected) in workload.kind.state_rules().iter().zip(&workload.collected.values) {
+            let label = rule.label;
             let labels = &revision.object["metadata"]["labels"];
             let value = labels.get(label).and_then(Value::as_str);
             match value {
@@ -233,7 +239,7 @@ impl Judge {
                     let seen = format!("created on {cluster} without the label {label}");
                     self.violations.add(Broken::LabelMissing, number, at, workload, seen);
                 }
-                Some(value) if !expected.is_empty() && !expected.iter().any(|it| it.to_string() == value) => {
+                Some(value) if !expected.is_empty() && !expected.contains(value) => {
                     let seen = format!("created on {cluster} with {label}={value}, and {expected:?} was collected");
                     self.violations.add(Broken::LabelWrong, number, at, workload, seen);
                 }
@@ -246,7 +252,7 @@ impl Judge {
         let Some(workload) = self.workloads.get_mut(number) else {
             return;
         };
-        let bound = Bound::read(object);
+        let bound = Bound::read(object, workload.kind);
         workload.last = at;
         if workload.times.task.is_none() {
             for failing in &self.failing {
@@ -402,9 +408,7 @@ fn is_in(object: &Value, namespace: &str) -> bool {
 }
 
 /// Checks whether all replicas of a copy are ready, as its cluster reports.
-fn is_ready(copy: &Value) -> bool {
+fn is_ready(kind: Kind, copy: &Value) -> bool {
     let wanted = copy["spec"]["replicas"].as_u64().unwrap_or(1);
-    copy["status"]["readyReplicas"]
-        .as_u64()
-        .is_some_and(|ready| ready >= wanted && wanted > 0)
+    wanted > 0 && kind.ready(&copy["status"]) >= wanted
 }

@@ -11,6 +11,7 @@
 
 pub mod compare;
 pub mod judge;
+pub mod kinds;
 pub mod parameters;
 pub mod phases;
 pub mod quantiles;

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::kinds::{Kind, Shares};
+
 /// How workloads move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -72,6 +74,9 @@ pub struct Parameters {
     pub failing: usize,
     /// How workloads move.
     pub profile: Profile,
+    /// Shares of the kinds of workloads.
+    #[serde(default)]
+    pub kinds: Shares,
     /// Members on which workloads begin.
     pub spread: Spread,
     /// Evictions per second, the option `resource-eviction-rate` of the target; open if absent.
@@ -110,6 +115,10 @@ impl Parameters {
             Err(ParameterError::TooManyMembers(members))
         } else if self.workloads > MOST_WORKLOADS {
             Err(ParameterError::TooManyWorkloads(self.workloads))
+        } else if self.kinds.total() == 0 {
+            Err(ParameterError::NoKinds)
+        } else if self.profile == Profile::Divided && self.kinds.of(Kind::FlinkDeployment) > 0 {
+            Err(ParameterError::DividedJobs)
         } else if failing == 0 {
             Err(ParameterError::NothingFails)
         } else if failing > members {
@@ -176,6 +185,12 @@ pub enum ParameterError {
         /// Name of the profile.
         profile: &'static str,
     },
+    /// All shares of kinds are 0.
+    #[error("a run needs workloads of some kind, and all shares of --kinds are 0")]
+    NoKinds,
+    /// The replicas of a FlinkDeployment cannot be divided.
+    #[error("the profile divided has no FlinkDeployments: a job runs on one cluster")]
+    DividedJobs,
     /// The rate is not above 0.
     #[error("--rate must be a number of evictions per second above 0")]
     Rate,
@@ -191,6 +206,8 @@ impl ParameterError {
             Self::TooManyMembers(_) => "lower --members",
             Self::TooManyWorkloads(_) => "lower --workloads",
             Self::MoreFailing { .. } | Self::NowhereToGo { .. } => "lower --failing or raise --members",
+            Self::NoKinds => "give a kind a share, such as --kinds deployment=1",
+            Self::DividedJobs => "leave flinkdeployment out of --kinds, or choose another --profile",
             Self::Rate => "leave --rate out to put no limit on evictions",
         }
     }
@@ -206,6 +223,7 @@ mod tests {
             workloads,
             failing,
             profile,
+            kinds: Shares::default(),
             spread: Spread::Failing,
             rate: None,
             seed: 0,
@@ -230,6 +248,12 @@ mod tests {
         let nowhere = of(2, 1, 1, Profile::Divided);
         assert!(matches!(nowhere, Some(ParameterError::NowhereToGo { needed: 2, .. })));
         assert_eq!(of(3, 1, 1, Profile::Divided), None);
+        let mut kinds = parameters(3, 1, 1, Profile::Divided);
+        kinds.kinds.set(Kind::FlinkDeployment, 1);
+        assert_eq!(kinds.check(), Err(ParameterError::DividedJobs));
+        kinds.kinds = Shares::default();
+        kinds.kinds.set(Kind::Deployment, 0);
+        assert_eq!(kinds.check(), Err(ParameterError::NoKinds));
     }
 
     #[test]

@@ -2,13 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::parameters::{Parameters, Profile, Spread};
+use super::{
+    kinds::Kind,
+    parameters::{Parameters, Profile, Spread},
+};
 use crate::names::ClusterName;
-
-/// Key of the label that has the number of replicas before the failover.
-pub const REPLICAS_LABEL: &str = "failover.karmada.io/replicas";
-/// Key of the label that has the number of ready replicas before the failover.
-pub const READY_LABEL: &str = "failover.karmada.io/readyReplicas";
 
 /// Prefix of the names of workloads.
 const PREFIX: &str = "scale-";
@@ -23,10 +21,13 @@ pub fn number(name: &str) -> Option<usize> {
     name.strip_prefix(PREFIX)?.parse().ok()
 }
 
-/// Replicas of a workload. They differ, so that state that gets mixed up shows.
-pub fn replicas(number: usize, profile: Profile) -> u64 {
+/// Replicas of a workload. They differ, so that state that gets mixed up shows. A job counts as one.
+pub fn replicas(number: usize, profile: Profile, kind: Kind) -> u64 {
     let least = profile.clusters() as u64;
-    least + number as u64 % 3
+    match kind {
+        Kind::Deployment | Kind::StatefulSet => least + number as u64 % 3,
+        Kind::FlinkDeployment => 1,
+    }
 }
 
 /// The members on which workloads begin, and those to which they may go.
@@ -77,26 +78,51 @@ impl Layout {
         candidates
     }
 
-    /// The Deployment of a workload.
-    pub fn deployment(&self, number: usize) -> Value {
-        let name = name(number);
+    /// The kind of a workload.
+    pub fn kind(&self, number: usize) -> Kind {
+        self.parameters.kinds.kind(number)
+    }
+
+    /// The object of a workload.
+    pub fn object(&self, number: usize) -> Value {
+        let (name, kind) = (name(number), self.kind(number));
         let labels = json!({"app": name});
-        json!({
-            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels},
-            "spec": {
-                "replicas": replicas(number, self.parameters.profile),
+        let replicas = replicas(number, self.parameters.profile, kind);
+        let mut spec = match kind {
+            Kind::Deployment | Kind::StatefulSet => json!({
+                "replicas": replicas,
                 "selector": {"matchLabels": labels},
                 "template": {
                     "metadata": {"labels": labels},
                     "spec": {"containers": [{"name": "web", "image": "nginx:1.27"}]},
                 },
-            },
+            }),
+            Kind::FlinkDeployment => json!({
+                "image": "flink:1.20",
+                "flinkVersion": "v1_20",
+                "serviceAccount": "flink",
+                "jobManager": {"replicas": 1, "resource": {"cpu": 0.1, "memory": "256m"}},
+                "taskManager": {"replicas": 1, "resource": {"cpu": 0.1, "memory": "256m"}},
+                "job": {
+                    "jarURI": "local:///opt/flink/examples/streaming/StateMachineExample.jar",
+                    "parallelism": 1,
+                    "state": "running",
+                    "upgradeMode": "last-state",
+                },
+            }),
+        };
+        if kind == Kind::StatefulSet {
+            spec["serviceName"] = Value::from(name.clone());
+        }
+        json!({
+            "apiVersion": kind.api_version(), "kind": kind.name(),
+            "metadata": {"name": name, "labels": labels}, "spec": spec,
         })
     }
 
     /// The policy of a workload.
     pub fn policy(&self, number: usize) -> Value {
-        let name = name(number);
+        let (name, kind) = (name(number), self.kind(number));
         let candidates = self.candidates(number);
         let most = self.parameters.profile.clusters();
         let mut placement = json!({
@@ -105,14 +131,9 @@ impl Layout {
         });
         let failover = match self.parameters.profile {
             Profile::Directly => {
-                let rule = |label: &str, path: &str| json!({"aliasLabelName": label, "jsonPath": path});
-                json!({
-                    "purgeMode": "Directly",
-                    "statePreservation": {"rules": [
-                        rule(REPLICAS_LABEL, "{ .replicas }"),
-                        rule(READY_LABEL, "{ .readyReplicas }"),
-                    ]},
-                })
+                let rules = kind.state_rules().iter();
+                let rules = rules.map(|rule| json!({"aliasLabelName": rule.label, "jsonPath": rule.path}));
+                json!({"purgeMode": "Directly", "statePreservation": {"rules": rules.collect::<Vec<_>>()}})
             }
             Profile::Gracefully | Profile::Divided => json!({"purgeMode": "Gracefully"}),
         };
@@ -127,7 +148,7 @@ impl Layout {
         json!({
             "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "metadata": {"name": name},
             "spec": {
-                "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": name}],
+                "resourceSelectors": [{"apiVersion": kind.api_version(), "kind": kind.name(), "name": name}],
                 "placement": placement,
                 "failover": {"cluster": failover},
             },
@@ -140,6 +161,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::scale::kinds::Shares;
 
     fn layout(members: usize, failing: usize, profile: Profile, spread: Spread) -> Layout {
         let parameters = Parameters {
@@ -147,6 +169,7 @@ mod tests {
             workloads: 12,
             failing,
             profile,
+            kinds: Shares::default(),
             spread,
             rate: None,
             seed: 0,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::names::ClusterName;
+use crate::{names::ClusterName, scale::kinds::Kind};
 
 /// The fields of a binding that are judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,12 +13,21 @@ pub(super) struct Bound {
     result: BTreeMap<ClusterName, u64>,
     /// Clusters with an eviction task.
     pub(super) tasks: Vec<ClusterName>,
-    /// Replicas and ready replicas of each cluster that is reported as healthy.
-    healthy: BTreeMap<ClusterName, [u64; 2]>,
+    /// The report of each cluster that is reported as healthy.
+    healthy: BTreeMap<ClusterName, Reported>,
+}
+
+/// Report of a cluster in a binding.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Reported {
+    /// Ready replicas.
+    ready: u64,
+    /// Values that are preserved.
+    state: Vec<Option<String>>,
 }
 
 impl Bound {
-    pub(super) fn read(binding: &Value) -> Self {
+    pub(super) fn read(binding: &Value, kind: Kind) -> Self {
         let list = |pointer: &str| binding.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
         let name = |of: &Value, key: &str| of[key].as_str().map(ClusterName::new);
         let result = list("/spec/clusters").filter_map(|it| {
@@ -28,8 +37,11 @@ impl Bound {
         let tasks = list("/spec/gracefulEvictionTasks").filter_map(|it| name(it, "fromCluster"));
         let healthy = list("/status/aggregatedStatus").filter(|it| it["health"] == "Healthy");
         let healthy = healthy.filter_map(|it| {
-            let number = |key: &str| it["status"][key].as_u64().unwrap_or_default();
-            Some((name(it, "clusterName")?, [number("replicas"), number("readyReplicas")]))
+            let reported = Reported {
+                ready: kind.ready(&it["status"]),
+                state: kind.state(&it["status"]),
+            };
+            Some((name(it, "clusterName")?, reported))
         });
         Self {
             result: result.collect(),
@@ -57,13 +69,16 @@ impl Bound {
 
     /// Ready replicas on the clusters of the result, if all of these are healthy; 0 otherwise.
     pub(super) fn ready_on_result(&self) -> u64 {
-        let each = self.result.keys().map(|name| self.healthy.get(name).map(|it| it[1]));
+        let each = self.result.keys().map(|name| self.healthy.get(name).map(|it| it.ready));
         each.sum::<Option<u64>>().unwrap_or_default()
     }
 
-    /// Replicas and ready replicas of a cluster that is reported as healthy.
-    pub(super) fn healthy_on(&self, cluster: &ClusterName) -> Option<[u64; 2]> {
-        self.healthy.get(cluster).copied()
+    /// The values that a cluster that is reported as healthy has of the preserved state; empty for others.
+    pub(super) fn state_on(&self, cluster: &ClusterName) -> &[Option<String>] {
+        self.healthy
+            .get(cluster)
+            .map(|it| it.state.as_slice())
+            .unwrap_or_default()
     }
 
     /// The result and the tasks, for people.

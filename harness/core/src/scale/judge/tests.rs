@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::{names::RequirementId, scale::parameters::Spread};
+use crate::{
+    names::RequirementId,
+    scale::{kinds::Shares, parameters::Spread},
+};
 
 /// Builds the revisions of a run with the members `a`, which fails, and `b`.
 struct Story {
@@ -23,6 +26,7 @@ impl Story {
             workloads: 3,
             failing: 1,
             profile,
+            kinds: Shares::default(),
             spread: Spread::Failing,
             rate,
             seed: 0,
@@ -46,7 +50,7 @@ impl Story {
     }
 
     fn placed(&mut self, number: usize) -> &mut Self {
-        let replicas = workloads::replicas(number, DIRECTLY);
+        let replicas = workloads::replicas(number, DIRECTLY, Kind::Deployment);
         self.copy(Change::Added, number, "control", &json!({}), None);
         self.copy(Change::Added, number, "a", &json!({}), None);
         self.copy(Change::Modified, number, "a", &json!({}), Some(replicas));
@@ -80,7 +84,7 @@ impl Story {
     }
 
     fn copy(&mut self, change: Change, number: usize, cluster: &str, labels: &Value, ready: Option<u64>) -> &mut Self {
-        let replicas = workloads::replicas(number, DIRECTLY);
+        let replicas = workloads::replicas(number, DIRECTLY, Kind::Deployment);
         let name = workloads::name(number);
         let object = json!({
             "metadata": {"namespace": "default", "name": name, "labels": labels},
@@ -90,7 +94,7 @@ impl Story {
     }
 
     fn binding(&mut self, number: usize, result: &[&str], tasks: &[&str], healthy: &[&str]) -> &mut Self {
-        let replicas = workloads::replicas(number, DIRECTLY);
+        let replicas = workloads::replicas(number, DIRECTLY, Kind::Deployment);
         let name = workloads::name(number);
         let result: Vec<_> = result
             .iter()
@@ -115,8 +119,8 @@ impl Story {
 }
 
 fn state(number: usize) -> Value {
-    let replicas = workloads::replicas(number, DIRECTLY).to_string();
-    json!({REPLICAS_LABEL: replicas, READY_LABEL: replicas})
+    let replicas = workloads::replicas(number, DIRECTLY, Kind::Deployment).to_string();
+    json!({"failover.karmada.io/replicas": replicas, "failover.karmada.io/readyReplicas": replicas})
 }
 
 /// The new copy with these labels after the old one.

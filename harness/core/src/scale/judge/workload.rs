@@ -8,7 +8,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::binding::Bound;
-use crate::{names::ClusterName, scale::phases::Times};
+use crate::{
+    names::ClusterName,
+    scale::{kinds::Kind, phases::Times},
+};
 
 /// Number of events that are kept of a workload.
 const MOST_TOLD: usize = 24;
@@ -26,6 +29,7 @@ pub struct Told {
 /// The state that is kept of a workload.
 #[derive(Debug)]
 pub(super) struct Workload {
+    pub(super) kind: Kind,
     /// Replicas that are asked for.
     pub(super) replicas: u64,
     pub(super) times: Times,
@@ -49,22 +53,25 @@ pub(super) struct Workload {
 /// Values of the status that were collected from a failing cluster while its copy was healthy.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
-    pub(super) replicas: BTreeSet<u64>,
-    pub(super) ready: BTreeSet<u64>,
+    /// Those of each preserved value, in the order of the rules.
+    pub(super) values: Vec<BTreeSet<String>>,
 }
 
 impl Collected {
     pub(super) fn learn(&mut self, bound: &Bound, cluster: &ClusterName) {
-        if let Some([replicas, ready]) = bound.healthy_on(cluster) {
-            self.replicas.insert(replicas);
-            self.ready.insert(ready);
+        let state = bound.state_on(cluster);
+        self.values
+            .resize_with(self.values.len().max(state.len()), BTreeSet::new);
+        for (values, value) in self.values.iter_mut().zip(state) {
+            values.extend(value.clone());
         }
     }
 }
 
 impl Workload {
-    pub(super) fn new(replicas: u64) -> Self {
+    pub(super) fn new(kind: Kind, replicas: u64) -> Self {
         Self {
+            kind,
             replicas,
             times: Times::default(),
             copies: BTreeMap::new(),
