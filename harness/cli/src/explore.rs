@@ -24,7 +24,11 @@ use baton_core::{
     case::model::{Case, MoveFault},
     digest::Digest,
     event::Shard,
-    explore::journal::{Head, Journal, Line, Outcome, Pair},
+    explore::{
+        journal::{Head, Journal, Line, Outcome, Pair},
+        map,
+        states::Transition,
+    },
     names::CaseId,
 };
 
@@ -80,6 +84,10 @@ pub struct Explored {
     pub tried: BTreeSet<Pair>,
     /// Classes of writes with a fault, of all cases.
     pub known: BTreeSet<Pair>,
+    /// Transitions of workloads in the runs without faults.
+    pub baseline: BTreeSet<Transition>,
+    /// Other transitions of workloads.
+    pub reached: BTreeSet<Transition>,
 }
 
 /// Plans whose move did not happen, in [`Explored::plans`].
@@ -96,6 +104,7 @@ impl Explored {
     pub fn of(journal: &Journal) -> Self {
         let mut explored = Self {
             known: journal.known.clone(),
+            baseline: journal.baseline.clone(),
             ..Self::default()
         };
         for line in journal.plans() {
@@ -119,6 +128,7 @@ impl Explored {
             Outcome::Inconclusive => INCONCLUSIVE,
             Outcome::Broken => BROKEN,
         };
+        self.reached.extend(line.reached.iter().cloned());
         *self.plans.entry(word).or_default() += 1;
         self.deviations += usize::from(line.outcome == Outcome::Deviates);
     }
@@ -141,6 +151,15 @@ impl Explored {
             "coverage   {} of {} pairs of a class of writes and a fault",
             self.tried.len(),
             self.known.len()
+        );
+        let known = map::states(&self.baseline);
+        let all = map::states(self.baseline.iter().chain(&self.reached));
+        outln!(
+            "reached    {} (+{}), {} (+{})",
+            count(all.len(), "state"),
+            all.len() - known.len(),
+            count(self.baseline.len() + self.reached.len(), "transition"),
+            self.reached.len(),
         );
         if self.left > 0 {
             outln!("not run    {}", count(self.left, "plan"));

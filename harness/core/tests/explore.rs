@@ -9,6 +9,8 @@
 mod common;
 #[path = "explore/plans.rs"]
 mod plans;
+#[path = "explore/states.rs"]
+mod states;
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -332,6 +334,7 @@ fn line(plan: &str, outcome: Outcome) -> Line {
         outcome,
         found: Vec::new(),
         shrunk: Vec::new(),
+        reached: BTreeSet::new(),
     }
 }
 
@@ -354,7 +357,14 @@ fn a_journal_is_read_up_to_the_line_that_a_killed_process_left() {
     let lines = [line("one", Outcome::Conforms), line("two", Outcome::Broken)];
     let known = [pair(MoveFault::LoseAnswer), pair(MoveFault::Rival)].into();
     let cut_off = &serde_json::to_string(&line("three", Outcome::Lead)).unwrap()[..30];
-    let text = written(1, &[Entry::Known { known }]) + cut_off + "\n";
+    let text = written(
+        1,
+        &[Entry::Known {
+            known,
+            baseline: BTreeSet::new(),
+        }],
+    ) + cut_off
+        + "\n";
     let rest = written(1, &lines.clone().map(Entry::Plan));
     let (_, rest) = rest.split_once('\n').unwrap();
     let journal = Journal::read(&(text + rest)).unwrap();
@@ -367,6 +377,7 @@ fn a_journal_is_read_up_to_the_line_that_a_killed_process_left() {
 fn a_plan_without_a_result_is_replaced_by_a_later_one() {
     let lines = [
         line("one", Outcome::Broken),
+        line("one", Outcome::Inconclusive),
         line("two", Outcome::Lead),
         line("one", Outcome::Conforms),
         line("two", Outcome::Broken),
@@ -384,6 +395,7 @@ fn a_plan_without_a_result_is_replaced_by_a_later_one() {
 fn shards_are_merged_and_summed_up() {
     let known = || Entry::Known {
         known: [pair(MoveFault::LoseAnswer), pair(MoveFault::Rival)].into(),
+        baseline: BTreeSet::new(),
     };
     let mut deviating = line("two", Outcome::Deviates);
     deviating.found = vec!["state is lost\n  seen nothing".to_owned()];

@@ -9,7 +9,10 @@ use std::{
 };
 
 use baton_core::{
-    explore::journal::{Entry, Head, Journal, JournalError, Line, Outcome, Pair},
+    explore::{
+        journal::{Entry, Head, Journal, JournalError, Line, Pair},
+        states::Transition,
+    },
     timeline::Timeline,
 };
 use thiserror::Error;
@@ -81,13 +84,16 @@ impl FolderError {
     }
 }
 
+/// Pairs of the cases, and transitions of the runs without faults.
+type Known = (BTreeSet<Pair>, BTreeSet<Transition>);
+
 /// The folder of an exploration.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     resume: bool,
     journal: Option<File>,
-    known: BTreeSet<Pair>,
+    known: Known,
     lines: BTreeMap<String, Line>,
 }
 
@@ -98,7 +104,7 @@ impl Folder {
             path,
             resume,
             journal: None,
-            known: BTreeSet::new(),
+            known: Known::default(),
             lines: BTreeMap::new(),
         }
     }
@@ -139,10 +145,9 @@ impl Folder {
                 source,
             })?;
             // Plans without a result are tried again.
-            let has_result = |it: &&Line| !matches!(it.outcome, Outcome::Inconclusive | Outcome::Broken);
-            let with_result = journal.plans().into_iter().filter(has_result);
+            let with_result = journal.plans().into_iter().filter(|it| it.outcome.is_result());
             self.lines = with_result.map(|line| (line.plan.clone(), line.clone())).collect();
-            self.known = journal.known;
+            self.known = (journal.known, journal.baseline);
             let mut file = OpenOptions::new().append(true).open(&path).map_err(io("write"))?;
             if !text.ends_with('\n') {
                 file.write_all(b"\n").map_err(io("write"))?;
@@ -166,13 +171,21 @@ impl Folder {
         self.lines.get(plan)
     }
 
-    /// Adds all pairs of the cases, unless the journal has them already.
-    pub(super) fn record_known(&mut self, known: &BTreeSet<Pair>) -> Result<(), FolderError> {
-        if self.known == *known {
+    /// Adds all pairs of the cases, and the transitions of the runs without faults, unless the journal has them already.
+    pub(super) fn record_known(
+        &mut self,
+        known: &BTreeSet<Pair>,
+        baseline: &BTreeSet<Transition>,
+    ) -> Result<(), FolderError> {
+        let all = (known.clone(), baseline.clone());
+        if self.known == all {
             return Ok(());
         }
-        self.known.clone_from(known);
-        self.record(&Entry::Known { known: known.clone() })
+        self.known = all;
+        self.record(&Entry::Known {
+            known: known.clone(),
+            baseline: baseline.clone(),
+        })
     }
 
     /// Adds the line of a plan.
@@ -275,7 +288,7 @@ pub fn merge(first: &PathBuf, others: &[PathBuf], out: &Path) -> Result<Journal,
     };
     let mut folder = Folder::new(out.to_owned(), false);
     folder.begin(&merged.head)?;
-    folder.record_known(&merged.known)?;
+    folder.record_known(&merged.known, &merged.baseline)?;
     for line in merged.plans() {
         folder.record_plan(line.clone())?;
     }

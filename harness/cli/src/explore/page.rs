@@ -5,6 +5,7 @@ use baton_core::{
     explore::{
         coverage::{self, Cell, Group, Reached},
         journal::{Journal, Line, Outcome},
+        map,
         shrink::Shrunk,
     },
 };
@@ -27,6 +28,9 @@ struct View<'a> {
     found: Vec<Found<'a>>,
     /// File names of cases that replay deviations.
     cases: &'a [String],
+    /// States and transitions as SVG.
+    map: String,
+    states: usize,
     faults: Vec<&'static str>,
     rows: Vec<Row>,
 }
@@ -128,6 +132,8 @@ pub fn render(journal: &Journal, cases: &[String]) -> Result<String, Error> {
         },
         outcomes: explored.plans.into_iter().collect(),
         tried: explored.tried.len(),
+        map: map::svg(journal),
+        states: map::states(explored.baseline.iter().chain(&explored.reached)).len(),
         known: explored.known.len(),
         found: deviations
             .map(|it| found("deviates", it))

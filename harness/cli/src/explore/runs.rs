@@ -9,6 +9,7 @@ use baton_core::{
         TargetWrite,
         oracle::{self, Shown, Signature},
         points::{self, Point},
+        states::{self, Transition},
         variant::{self, Base},
     },
     plan::Plan,
@@ -39,6 +40,8 @@ pub(super) struct Explorable<'a> {
     pub(super) writes: usize,
     /// Findings of the run without faults.
     pub(super) known: BTreeSet<Signature>,
+    /// Transitions of workloads in the run without faults.
+    pub(super) transitions: BTreeSet<Transition>,
 }
 
 /// A run of a variant.
@@ -104,6 +107,7 @@ impl<'a> Runs<'a> {
             case,
             points: points::points(&base, &first.writes, &first.timeline),
             writes: first.writes.len(),
+            transitions: states::transitions(&first.timeline),
             known: first.signatures().chain(again.signatures()).collect(),
             base,
         })

@@ -13,7 +13,7 @@ use baton_core::{
     explore::{
         journal::{Line, Outcome},
         oracle::Signature,
-        space,
+        space, states,
         variant::Title,
     },
     judge::Finding,
@@ -144,7 +144,10 @@ impl Search<'_> {
         explored
             .known
             .extend(plans.iter().flat_map(|(_, plan)| plan.covers.clone()));
-        folder.record_known(&explored.known)?;
+        explored
+            .baseline
+            .extend(cases.iter().flat_map(|it| it.transitions.iter().cloned()));
+        folder.record_known(&explored.known, &explored.baseline)?;
         let Shard {
             number: shard,
             of: shards,
@@ -169,7 +172,11 @@ impl Search<'_> {
         let mut told = Instant::now();
         self.run_all(todo, |result| {
             tried += 1;
-            let line = self.judge(&result, &mut shown, folder)?;
+            let mut line = self.judge(&result, &mut shown, folder)?;
+            if let Ok(run) = &result.run {
+                let reached = states::transitions(&run.timeline).into_iter();
+                line.reached = reached.filter(|it| !explored.baseline.contains(it)).collect();
+            }
             explored.count(&line);
             if told.elapsed() >= PROGRESS {
                 told = Instant::now();
@@ -229,6 +236,7 @@ impl Search<'_> {
             outcome,
             found,
             shrunk: Vec::new(),
+            reached: BTreeSet::new(),
         };
         let run = match &tried.run {
             Ok(run) => run,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use thiserror::Error;
 
-use super::shrink::Shrunk;
+use super::{shrink::Shrunk, states::Transition};
 use crate::{case::model::MoveFault, digest::Digest};
 
 /// Version of the format.
@@ -62,6 +62,16 @@ pub enum Outcome {
     Broken,
 }
 
+impl Outcome {
+    /// False if the run has no result, so that the plan is tried again.
+    pub fn is_result(self) -> bool {
+        match self {
+            Self::Conforms | Self::Deviates | Self::Lead | Self::NotHappened => true,
+            Self::Inconclusive | Self::Broken => false,
+        }
+    }
+}
+
 /// A class of writes and a fault that can be injected at them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -104,6 +114,9 @@ pub struct Line {
     /// The result of shrinking the plan, for each finding that is written as a case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shrunk: Vec<Shrunk>,
+    /// Transitions of workloads that no run without faults had.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub reached: BTreeSet<Transition>,
 }
 
 /// A line after the first.
@@ -116,6 +129,9 @@ pub enum Entry {
     Known {
         /// The pairs.
         known: BTreeSet<Pair>,
+        /// Transitions of workloads in the runs without faults.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        baseline: BTreeSet<Transition>,
     },
 }
 
@@ -148,6 +164,8 @@ pub struct Journal {
     pub head: Head,
     /// Pairs of a class of writes and a fault, of all cases.
     pub known: BTreeSet<Pair>,
+    /// Transitions of workloads in the runs without faults.
+    pub baseline: BTreeSet<Transition>,
     /// Lines of plans, in order.
     pub lines: Vec<Line>,
 }
@@ -163,12 +181,16 @@ impl Journal {
         let mut journal = Self {
             head,
             known: BTreeSet::new(),
+            baseline: BTreeSet::new(),
             lines: Vec::new(),
         };
         for (index, line) in lines.enumerate() {
             match serde_json::from_str(line) {
                 Ok(Entry::Plan(line)) => journal.lines.push(line),
-                Ok(Entry::Known { known }) => journal.known.extend(known),
+                Ok(Entry::Known { known, baseline }) => {
+                    journal.known.extend(known);
+                    journal.baseline.extend(baseline);
+                }
                 // A process that was killed leaves a line without an end, and one that continues ends it.
                 Err(error) if error.is_eof() => {}
                 Err(source) => {
@@ -208,6 +230,7 @@ impl Journal {
     pub fn merge(&mut self, other: Self) -> Result<(), JournalError> {
         other.check(&self.head)?;
         self.known.extend(other.known);
+        self.baseline.extend(other.baseline);
         self.lines.extend(other.lines);
         Ok(())
     }
@@ -222,7 +245,7 @@ impl Journal {
                     places.insert(&line.plan, plans.len());
                     plans.push(line);
                 }
-                Some(place) if plans[*place].outcome == Outcome::Broken => plans[*place] = line,
+                Some(place) if !plans[*place].outcome.is_result() => plans[*place] = line,
                 Some(_) => {}
             }
         }

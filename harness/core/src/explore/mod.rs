@@ -9,10 +9,12 @@
 
 pub mod coverage;
 pub mod journal;
+pub mod map;
 pub mod oracle;
 pub mod points;
 pub mod shrink;
 pub mod space;
+pub mod states;
 pub mod variant;
 
 use crate::names::ClusterName;
