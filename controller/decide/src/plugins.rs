@@ -17,6 +17,11 @@ pub enum Plugin {
     ResourceHealth,
 }
 
+/// A name that no plugin has.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("unknown plugin {0:?}")]
+pub struct UnknownPlugin(pub String);
+
 impl Plugin {
     /// All known plugins.
     pub const ALL: [Self; 1] = [Self::ResourceHealth];
@@ -43,11 +48,11 @@ impl fmt::Display for Plugin {
 }
 
 impl FromStr for Plugin {
-    type Err = String;
+    type Err = UnknownPlugin;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|plugin| plugin.name() == name);
-        found.ok_or_else(|| name.to_owned())
+        found.ok_or_else(|| UnknownPlugin(name.to_owned()))
     }
 }
 

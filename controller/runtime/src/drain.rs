@@ -67,9 +67,20 @@ impl DrainArgs {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let duration = text.parse::<SignedDuration>().map_err(|error| error.to_string())?;
-    Duration::try_from(duration).map_err(|_| "a time cannot be negative".to_owned())
+/// An invalid duration.
+#[derive(Debug, thiserror::Error)]
+enum DurationError {
+    /// The text is not a duration.
+    #[error(transparent)]
+    Format(#[from] jiff::Error),
+    /// The duration is negative.
+    #[error("a time cannot be negative")]
+    Negative,
+}
+
+fn duration(text: &str) -> Result<Duration, DurationError> {
+    let duration = text.parse::<SignedDuration>()?;
+    Duration::try_from(duration).map_err(|_| DurationError::Negative)
 }
 
 /// Result of a drain.

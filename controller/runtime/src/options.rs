@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use baton_decide::api::PurgeMode;
-use baton_decide::plugins::Plugin;
+use baton_decide::plugins::{Plugin, UnknownPlugin};
 use baton_decide::settings::{Controllers, Settings};
 use jiff::SignedDuration;
 
@@ -308,10 +308,9 @@ impl Options {
     }
 
     fn set_evict_plugins(&mut self, list: &str) -> Result<(), Refusal> {
-        let plugins: Result<BTreeSet<Plugin>, String> = names(list).map(str::parse).collect();
+        let plugins: Result<BTreeSet<Plugin>, UnknownPlugin> = names(list).map(str::parse).collect();
         let known = || Plugin::ALL.map(Plugin::name).join(", ");
-        self.settings.evict_plugins =
-            plugins.map_err(|unknown| format!("unknown plugin {unknown:?}; known are {}", known()))?;
+        self.settings.evict_plugins = plugins.map_err(|unknown| format!("{unknown}; known are {}", known()))?;
         Ok(())
     }
 

@@ -62,11 +62,25 @@ pub enum WebhookError {
     #[error("the webhook cannot be reached at {0}: expected a URL such as https://host:9443")]
     Url(String),
     /// The certificate cannot be generated.
-    #[error("cannot generate a certificate for the webhook: {0}")]
-    Certificate(String),
+    #[error("cannot generate a certificate for the webhook")]
+    Certificate(#[from] CertificateError),
     /// The control plane rejected the registration.
     #[error("cannot register the webhook with the control plane")]
     Register(#[from] kube::Error),
+}
+
+/// A certificate that cannot be generated or used.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// The generator of certificates fails.
+    #[error(transparent)]
+    Generate(#[from] rcgen::Error),
+    /// The TLS library does not accept the key.
+    #[error("{0}")]
+    Key(&'static str),
+    /// The TLS library does not accept the certificate.
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
 }
 
 /// A listening webhook. It answers only once it is served.
@@ -102,7 +116,7 @@ where
         let host = url.parse::<Uri>().ok().filter(|uri| uri.scheme_str() == Some("https"));
         let host = host.and_then(|uri| Some(uri.host()?.trim_matches(['[', ']']).to_owned()));
         let host = host.ok_or_else(|| WebhookError::Url(url.clone()))?;
-        let (certificate, config) = certified(host).map_err(WebhookError::Certificate)?;
+        let (certificate, config) = certified(host)?;
         Ok(Self {
             listener,
             acceptor: TlsAcceptor::from(Arc::new(config)),
@@ -192,18 +206,17 @@ fn may_pass(error: &kube::Error) -> bool {
 }
 
 /// Generates a certificate for a host, and returns it as PEM with the TLS configuration.
-fn certified(host: String) -> Result<(String, ServerConfig), String> {
-    let key = KeyPair::generate().map_err(|error| error.to_string())?;
-    let mut parameters = CertificateParams::new(vec![host]).map_err(|error| error.to_string())?;
+fn certified(host: String) -> Result<(String, ServerConfig), CertificateError> {
+    let key = KeyPair::generate()?;
+    let mut parameters = CertificateParams::new(vec![host])?;
     parameters.distinguished_name.push(DnType::CommonName, NAME);
     parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let certificate = parameters.self_signed(&key).map_err(|error| error.to_string())?;
+    let certificate = parameters.self_signed(&key)?;
     let shown = CertificateDer::from(certificate.der().to_vec());
-    let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(ToOwned::to_owned)?;
+    let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(CertificateError::Key)?;
     let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![shown], key))
-        .map_err(|error| error.to_string())?;
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![shown], key))?;
     Ok((certificate.pem(), config))
 }
 

@@ -16,7 +16,7 @@ use baton_core::{
     case::{
         model::Case,
         read as case_file,
-        refs::{Objects, ReadContext},
+        refs::{CheckError, FixtureError, Objects, ReadContext},
     },
     catalogue::Catalogue,
     implementation::{self, TargetSpec},
@@ -85,14 +85,19 @@ pub enum LoadError {
     },
 }
 
+/// Errors in a file of admission rules.
+#[derive(Debug, Error)]
+#[error("{}", .0.iter().map(|error| error_chain(error)).collect::<Vec<_>>().join("; "))]
+struct InvalidRules(Vec<RulesError>);
+
 /// Calls a function with the context for reading cases.
 fn with_context<T>(roots: &Roots, catalogue: &Catalogue, read: impl FnOnce(&ReadContext<'_>) -> T) -> T {
     let fixtures = fixtures_of(roots);
     let fixture = |name: &str| fixture(roots, name);
-    let check_path = |path: &str| Template::parse(path).map(|_| ()).map_err(|error| error.to_string());
+    let check_path = |path: &str| Template::parse(path).map(|_| ()).map_err(CheckError::from);
     let check_admission = |file: &str, text: &str| {
-        let told = |wrong: Vec<RulesError>| wrong.iter().map(|it| error_chain(it)).collect::<Vec<_>>().join("; ");
-        AdmissionRules::parse(file, text).map(|_| ()).map_err(told)
+        let rules = AdmissionRules::parse(file, text).map_err(InvalidRules);
+        rules.map(|_| ()).map_err(CheckError::from)
     };
     read(&ReadContext {
         catalogue,
@@ -422,23 +427,23 @@ fn same(one: &Path, other: &Path) -> bool {
             .is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-fn fixture(roots: &Roots, name: &str) -> Result<String, String> {
+fn fixture(roots: &Roots, name: &str) -> Result<String, FixtureError> {
     let plain = Path::new(name)
         .components()
         .all(|part| matches!(part, std::path::Component::Normal(_)));
     if !plain {
-        return Err("expected a path below fixtures/".to_owned());
+        return Err(FixtureError::Outside);
     }
     let text = roots
         .read(&format!("fixtures/{name}"))
         .map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => match above(roots, name) {
-                Some(folder) => format!("no such file; say `--root {}`, where it is", folder.display()),
-                None => "no such file".to_owned(),
+                Some(folder) => FixtureError::Above(folder),
+                None => FixtureError::Missing,
             },
-            _ => error.to_string(),
+            _ => FixtureError::Read(error),
         })?;
-    String::from_utf8(text).map_err(|error| error.to_string())
+    Ok(String::from_utf8(text)?)
 }
 
 /// Returns the nearest folder above the suite's which has this fixture: the user may be in a folder of cases.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use thiserror::Error;
 
 /// Size limit of an answer, far above that of any target.
 pub const MOST_BYTES: usize = 16 * 1024 * 1024;
@@ -70,15 +71,30 @@ impl Names {
     }
 }
 
+/// A line that is not a metric.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("line {number} is not a metric: {line:?}")]
+pub struct NotMetric {
+    /// Number of the line, from 1.
+    pub number: usize,
+    /// Text of the line.
+    pub line: String,
+}
+
 /// Parses the text format of Prometheus 0.0.4 or `OpenMetrics` 1.0.
 ///
 /// # Errors
-/// The number of the line that cannot be read, from 1, and the mistake in it.
-pub fn read(text: &str) -> Result<Vec<Sample>, String> {
+/// The first line that is not a metric.
+pub fn read(text: &str) -> Result<Vec<Sample>, NotMetric> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let samples = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     samples
-        .map(|(number, line)| sample(line).ok_or_else(|| format!("line {number} is not a metric: {line:?}")))
+        .map(|(number, line)| {
+            sample(line).ok_or_else(|| NotMetric {
+                number,
+                line: line.to_owned(),
+            })
+        })
         .collect()
 }
 

@@ -165,7 +165,7 @@ impl Pattern {
                     Self::Regex(text.clone())
                 }
                 (1, Some((key, Value::Object(inner)))) if key == "after" && inner.contains_key("time") => {
-                    Self::After(after::read(inner).map_err(|message| (path.to_owned(), message))?)
+                    Self::After(after::read(inner).ok_or_else(|| (path.to_owned(), after::EXPECTED.to_owned()))?)
                 }
                 (1, Some((key, Value::Object(inner)))) if key == "total" && inner.contains_key("of") => {
                     let (Some(of), Some(is), 2) = (inner["of"].as_str(), inner.get("is"), inner.len()) else {

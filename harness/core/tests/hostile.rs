@@ -6,7 +6,7 @@ use baton_core::{
     case::{
         model::Case,
         read,
-        refs::{Objects, ReadContext},
+        refs::{FixtureError, Objects, ReadContext},
     },
     catalogue::Catalogue,
     yaml::{self, Diagnostic},
@@ -27,14 +27,14 @@ fn read_bytes(bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic>> {
         if name == "deploy.yaml" {
             Ok(DEPLOY.to_owned())
         } else {
-            Err("it is not there".to_owned())
+            Err(FixtureError::Missing)
         }
     };
     let check_path = |path: &str| {
         if path.starts_with('{') && path.ends_with('}') {
             Ok(())
         } else {
-            Err("unclosed action".to_owned())
+            Err("unclosed action".into())
         }
     };
     let context = ReadContext {
@@ -94,7 +94,7 @@ fn the_good_case_is_good() {
 #[case(
     "file: deploy.yaml",
     "file: depoy.yaml",
-    "11:45: cannot read fixtures/depoy.yaml: it is not there (did you mean `deploy.yaml`?)"
+    "11:45: cannot read fixtures/depoy.yaml: no such file (did you mean `deploy.yaml`?)"
 )]
 #[case(
     "name: after",

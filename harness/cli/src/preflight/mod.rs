@@ -16,7 +16,7 @@ use baton_core::{
     case::{
         model::Case,
         read,
-        refs::{Objects, ReadContext},
+        refs::{FixtureError, Objects, ReadContext},
     },
     catalogue::Catalogue,
     implementation::{Exec, Launch, TargetSpec, switch::Switch},
@@ -231,7 +231,7 @@ impl Preflight {
 fn canary(catalogue: &Catalogue) -> Result<Case, PreflightError> {
     let context = ReadContext {
         catalogue,
-        fixture: &|_| Err("the test case has no files".to_owned()),
+        fixture: &|_| Err(FixtureError::Missing),
         fixtures: &[],
         check_path: &|_| Ok(()),
         check_admission: &|_, _| Ok(()),

@@ -7,7 +7,7 @@ use baton_core::{
     case::model::{Case, ControllerSetup},
     catalogue::DocumentClaims,
     implementation::{Implementation, baseline::Baseline},
-    metrics::Sample,
+    metrics::{NotMetric, Sample},
     names::Feature,
 };
 use serde_json::Value;
@@ -61,8 +61,8 @@ pub enum MetricsError {
         source: LoopbackError,
     },
     /// The answer is not in the text format of Prometheus.
-    #[error("the metrics are not in the Prometheus text format: {0}")]
-    Text(String),
+    #[error("the metrics are not in the Prometheus text format")]
+    Text(#[source] NotMetric),
     /// The case has stopped the target.
     #[error("the target has been stopped")]
     Stopped,

@@ -6,7 +6,7 @@ use std::{path::Path, sync::LazyLock};
 use baton_core::{
     case::{
         read,
-        refs::{Objects, ReadContext},
+        refs::{FixtureError, Objects, ReadContext},
     },
     catalogue::Catalogue,
     plan::Plan,
@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
         fixture: &|name| match name {
             "scenarios/workloads.yaml" => Ok(SCENARIOS.to_owned()),
             "deploy.yaml" => Ok("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: deploy}\n".to_owned()),
-            _ => Err("no such file".to_owned()),
+            _ => Err(FixtureError::Missing),
         },
         fixtures: &names,
         check_path: &|_| Ok(()),

@@ -28,7 +28,7 @@ fuzz_target!(|text: &str| {
     let context = VerifyContext {
         catalogue: &CATALOGUE,
         cases: &BTreeMap::new(),
-        timeline: &|_| Err("no such file".to_owned()),
+        timeline: &|_| Err(std::io::ErrorKind::NotFound.into()),
         snapshots: &|_, _| Vec::new(),
     };
     let came = verify::verify(&report, &context);

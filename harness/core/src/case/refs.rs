@@ -3,9 +3,14 @@
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
+    error::Error,
+    io,
+    path::PathBuf,
+    string::FromUtf8Error,
 };
 
 use serde_json::Value;
+use thiserror::Error;
 
 use super::{
     model::{ObjectRef, Place, Subject, Workloads},
@@ -22,18 +27,41 @@ use crate::{
     },
 };
 
+/// A file below `fixtures/` that cannot be read.
+#[derive(Debug, Error)]
+pub enum FixtureError {
+    /// The path leads out of the folder.
+    #[error("expected a path below fixtures/")]
+    Outside,
+    /// The file does not exist.
+    #[error("no such file")]
+    Missing,
+    /// The file does not exist in this suite, but in that of a folder above.
+    #[error("no such file; say `--root {}`, where it is", .0.display())]
+    Above(PathBuf),
+    /// The system refuses to read the file.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    /// The file is not text.
+    #[error(transparent)]
+    NotText(#[from] FromUtf8Error),
+}
+
+/// Error of a check that the caller supplies: reading cases does not depend on the parser that makes it.
+pub type CheckError = Box<dyn Error + Send + Sync>;
+
 /// Data from outside the case that checking it needs.
 pub struct ReadContext<'a> {
     /// The requirements that cases may cite, and the features they belong to.
     pub catalogue: &'a Catalogue,
-    /// Gives the text of a file below `fixtures/`, or says why there is none.
-    pub fixture: &'a dyn Fn(&str) -> Result<String, String>,
+    /// Reads the text of a file below `fixtures/`.
+    pub fixture: &'a dyn Fn(&str) -> Result<String, FixtureError>,
     /// The files that there are below `fixtures/`, for suggestions.
     pub fixtures: &'a [String],
-    /// Checks a JSONPath template; says what is wrong with it.
-    pub check_path: &'a dyn Fn(&str) -> Result<(), String>,
-    /// Checks the text of a file of admission rules; says what is wrong with it.
-    pub check_admission: &'a dyn Fn(&str, &str) -> Result<(), String>,
+    /// Checks a JSONPath template.
+    pub check_path: &'a dyn Fn(&str) -> Result<(), CheckError>,
+    /// Checks the name and text of a file of admission rules.
+    pub check_admission: &'a dyn Fn(&str, &str) -> Result<(), CheckError>,
     /// Content of files that were read so far.
     pub objects: Objects,
 }

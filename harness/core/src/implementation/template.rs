@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 /// A text with named places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
@@ -12,16 +14,21 @@ enum Part {
     Place(String),
 }
 
+/// A place whose `{{` has no `}}`; holds the text after the `{{`.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{{{{{0}` is not closed")]
+pub struct UnclosedPlace(pub String);
+
 impl Template {
     /// Parses a text. The text between `{{` and the next `}}` is the name of a place.
     ///
     /// # Errors
-    /// Returns the text after a `{{` that has no `}}`.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// If a `{{` has no `}}`.
+    pub fn parse(text: &str) -> Result<Self, UnclosedPlace> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
-            let (name, behind) = after.split_once("}}").ok_or_else(|| after.to_owned())?;
+            let (name, behind) = after.split_once("}}").ok_or_else(|| UnclosedPlace(after.to_owned()))?;
             if !before.is_empty() {
                 parts.push(Part::Text(before.to_owned()));
             }
@@ -75,6 +82,6 @@ mod tests {
         assert_eq!(template.fill(&[("name", "rate"), ("value", "2")]), "--rate=2!");
         assert_eq!(template.to_string(), "--{{name}}={{value}}!");
         assert_eq!(Template::parse("{.a} }}").unwrap().fill(&[]), "{.a} }}");
-        assert_eq!(Template::parse("x{{gates"), Err("gates".to_owned()));
+        assert_eq!(Template::parse("x{{gates"), Err(UnclosedPlace("gates".to_owned())));
     }
 }

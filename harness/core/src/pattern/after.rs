@@ -20,27 +20,27 @@ pub struct After {
     pub at_most: Option<Duration>,
 }
 
-/// Reads `{time: …, atLeast: 10s, atMost: 12s}`.
-pub(super) fn read(given: &serde_json::Map<String, Value>) -> Result<After, String> {
-    let expected = "a time after another one is {after: {time: TIME, atLeast: 10s, atMost: 12s}}";
+/// Form of a time after another one.
+pub(super) const EXPECTED: &str = "a time after another one is {after: {time: TIME, atLeast: 10s, atMost: 12s}}";
+
+/// Reads `{time: …, atLeast: 10s, atMost: 12s}`; `None` if it has another form.
+pub(super) fn read(given: &serde_json::Map<String, Value>) -> Option<After> {
     let mut read = After {
-        time: given.get("time").and_then(Value::as_str).ok_or(expected)?.to_owned(),
+        time: given.get("time").and_then(Value::as_str)?.to_owned(),
         at_least: None,
         at_most: None,
     };
     for (key, value) in given {
-        let time = || value.as_str().and_then(parse_duration).ok_or(expected).map(Some);
+        let time = || value.as_str().and_then(parse_duration);
         match key.as_str() {
             "time" => {}
-            "atLeast" => read.at_least = time()?,
-            "atMost" => read.at_most = time()?,
-            _ => return Err(expected.to_owned()),
+            "atLeast" => read.at_least = Some(time()?),
+            "atMost" => read.at_most = Some(time()?),
+            _ => return None,
         }
     }
-    if read.at_least.is_none() && read.at_most.is_none() {
-        return Err(expected.to_owned());
-    }
-    Ok(read)
+    let is_bounded = read.at_least.is_some() || read.at_most.is_some();
+    is_bounded.then_some(read)
 }
 
 impl After {

@@ -199,8 +199,9 @@ impl<'a> Builder<'a> {
             let size = size(node);
             self.nodes += size.nodes;
             self.bytes += size.bytes;
-            self.check_size()
-                .map_err(|message| Box::new(self.diagnostic(node, message, TOO_MUCH)))?;
+            if self.is_too_large() {
+                return Err(Box::new(self.diagnostic(node, TOO_MANY.to_owned(), TOO_MUCH)));
+            }
             self.anchors.insert(anchor, (node.clone(), size));
         }
         Ok(())
@@ -218,20 +219,20 @@ impl<'a> Builder<'a> {
         let node =
             (self.nodes + size.nodes <= MOST_NODES && self.bytes + size.bytes <= MOST_BYTES).then(|| node.clone());
         self.count(size, span)?;
-        node.ok_or_else(|| self.stop(span, "the file has too many values".to_owned(), TOO_MUCH))
+        node.ok_or_else(|| self.stop(span, TOO_MANY.to_owned(), TOO_MUCH))
     }
 
     fn count(&mut self, size: Size, span: Span) -> Built<()> {
         self.nodes += size.nodes;
         self.bytes += size.bytes;
-        self.check_size().map_err(|message| self.stop(span, message, TOO_MUCH))
-    }
-
-    fn check_size(&self) -> Result<(), String> {
-        if self.nodes > MOST_NODES || self.bytes > MOST_BYTES {
-            return Err("the file has too many values".to_owned());
+        if self.is_too_large() {
+            return Err(self.stop(span, TOO_MANY.to_owned(), TOO_MUCH));
         }
         Ok(())
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.nodes > MOST_NODES || self.bytes > MOST_BYTES
     }
 
     fn check_depth(&self, depth: usize, span: Span) -> Built<()> {
@@ -304,6 +305,7 @@ fn advice(kind: &ErrorKind) -> &'static str {
 }
 
 /// Remedy for a file with too many nodes.
+const TOO_MANY: &str = "the file has too many values";
 const TOO_MUCH: &str = "at most 100000 values and 4 MiB of text, with aliases expanded";
 
 fn size(node: &Node) -> Size {

@@ -13,7 +13,7 @@ use baton_core::{
     case::{
         model::Case,
         read,
-        refs::{Objects, ReadContext},
+        refs::{FixtureError, Objects, ReadContext},
     },
     catalogue::Catalogue,
     yaml::Diagnostic,
@@ -75,11 +75,12 @@ pub fn catalogue() -> &'static Catalogue {
 /// Reads cases with the repository around it; any path whose braces are balanced passes for a JSONPath.
 pub fn read_bytes(file: &Path, bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic>> {
     let fixture = |name: &str| {
-        std::fs::read_to_string(root().join("fixtures").join(name)).map_err(|error| error.kind().to_string())
+        std::fs::read_to_string(root().join("fixtures").join(name))
+            .map_err(|error| FixtureError::Read(error.kind().into()))
     };
     let check_path = |path: &str| {
         let balanced = path.matches('{').count() == path.matches('}').count();
-        if balanced { Ok(()) } else { Err("unclosed".to_owned()) }
+        if balanced { Ok(()) } else { Err("unclosed".into()) }
     };
     let fixtures = [
         "scenarios/workloads.yaml",

@@ -216,7 +216,12 @@ pub fn verified_where_there_is(
         &verify::VerifyContext {
             catalogue: &Catalogue::parse(CATALOGUE).unwrap(),
             cases: &cases,
-            timeline: &|file| timelines.get(file).cloned().ok_or_else(|| "no such file".to_owned()),
+            timeline: &|file| {
+                timelines
+                    .get(file)
+                    .cloned()
+                    .ok_or_else(|| std::io::Error::other("no such file"))
+            },
             snapshots: &|_, _| Vec::new(),
             unnamed: &unnamed,
         },

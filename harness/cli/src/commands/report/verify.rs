@@ -99,7 +99,7 @@ fn made_again(roots: &Roots, report: &ConformanceReport, evidence: &Evidence, si
         let context = verify::VerifyContext {
             catalogue: &suite.catalogue,
             cases: &cases,
-            timeline: &|name| files::read_evidence(&timelines.join(name)).map_err(|error| error.to_string()),
+            timeline: &|name| files::read_evidence(&timelines.join(name)),
             snapshots: &|case, verdict| snapshots::differences(roots, &stored, case, &verdict.snapshots),
             unnamed: &unnamed,
         };

@@ -273,9 +273,8 @@ impl Reader<'_> {
         };
         let template = match Template::parse(text) {
             Ok(template) => template,
-            Err(rest) => {
-                self.decoder
-                    .error(node, format!("`{{{{{rest}` is not closed"), "write `}}` after the name");
+            Err(error) => {
+                self.decoder.error(node, error.to_string(), "write `}}` after the name");
                 return None;
             }
         };

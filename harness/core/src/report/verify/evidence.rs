@@ -121,7 +121,7 @@ fn timeline(
         file: file.clone(),
         reason,
     };
-    let bytes = (context.timeline)(file).map_err(unreadable)?;
+    let bytes = (context.timeline)(file).map_err(|error| unreadable(error.to_string()))?;
     let found = Digest::of_bytes(&bytes);
     if found != evidence.digest {
         return Err(Objection::OtherFile {

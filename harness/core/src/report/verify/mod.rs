@@ -9,7 +9,10 @@ mod objection;
 mod older;
 mod one_run;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+};
 
 use super::{
     baseline, build, defects,
@@ -54,7 +57,7 @@ pub struct VerifyContext<'a> {
     /// The cases of the suite, by name.
     pub cases: &'a BTreeMap<CaseId, Case>,
     /// Returns the content of a timeline by its file name, or the error in reading it.
-    pub timeline: &'a dyn Fn(&str) -> Result<Vec<u8>, String>,
+    pub timeline: &'a dyn Fn(&str) -> io::Result<Vec<u8>>,
     /// Returns the snapshots of a verdict that differ from their files.
     pub snapshots: &'a dyn Fn(&Case, &Verdict) -> Vec<SnapshotDifference>,
     /// File names of timelines in the same folder that the report does not name.
