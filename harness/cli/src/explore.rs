@@ -34,8 +34,7 @@ use baton_core::{
 
 use self::{
     folder::{Folder, FolderError},
-    runs::{Explorable, Runs},
-    search::Search,
+    runs::{Explorable, Runs, Search},
 };
 use crate::{
     context::{CaseContext, RunState},

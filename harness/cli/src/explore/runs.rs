@@ -1,6 +1,6 @@
 //! Runs of a case that is explored: without faults, and with the moves of a plan.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{collections::BTreeSet, path::Path, time::Instant};
 
 use baton_cluster::{fleet::TimeMode, runner::Traffic};
 use baton_core::{
@@ -16,7 +16,7 @@ use baton_core::{
     timeline::Timeline,
 };
 
-use super::error::ExploreError;
+use super::{Wanted, error::ExploreError};
 use crate::{context::CaseContext, evidence::Log, files::Roots, load::Suite, options::RunOptions, run};
 
 /// Everything that a run needs, without its case.
@@ -25,6 +25,13 @@ pub(super) struct Runs<'a> {
     pub(super) suite: &'a Suite,
     pub(super) roots: &'a Roots,
     pub(super) context: &'a CaseContext,
+}
+
+/// A search through the plans of cases.
+pub(super) struct Search<'a> {
+    pub(super) runs: Runs<'a>,
+    pub(super) wanted: &'a Wanted,
+    pub(super) deadline: Option<Instant>,
 }
 
 /// Moves of a plan, each before a step of the file.

@@ -25,7 +25,7 @@ use super::{
     Explored, Wanted,
     error::ExploreError,
     folder::{FOUND, Folder, FolderError, LEAD},
-    runs::{Explorable, Runs, VariantRun},
+    runs::{Explorable, Search, VariantRun},
     shrink::Smallest,
 };
 use crate::{
@@ -35,13 +35,6 @@ use crate::{
 
 /// Time between two lines about the progress.
 const PROGRESS: Duration = Duration::from_secs(10);
-
-/// A search through the plans of cases.
-pub(super) struct Search<'a> {
-    pub(super) runs: Runs<'a>,
-    pub(super) wanted: &'a Wanted,
-    pub(super) deadline: Option<Instant>,
-}
 
 /// A plan without a result.
 struct Todo<'a> {

@@ -10,8 +10,7 @@ use baton_core::explore::{
 
 use super::{
     folder::FOUND,
-    runs::{Explorable, Moves, VariantRun},
-    search::Search,
+    runs::{Explorable, Moves, Search, VariantRun},
 };
 
 /// The smallest plan that shows a finding.

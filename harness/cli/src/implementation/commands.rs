@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use super::{
-    described::TargetFileError,
+    error::TargetFileError,
     programs::{Values, find, kubeconfig, variables},
 };
 

@@ -15,7 +15,7 @@ use baton_core::yaml::plain;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::described::TargetFileError;
+use super::error::TargetFileError;
 use crate::files;
 
 /// Kinds that cases write and read. Cluster may be served by an aggregated API server instead.

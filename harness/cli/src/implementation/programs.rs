@@ -32,7 +32,7 @@ use serde_json::Value;
 
 use super::{
     definitions,
-    described::TargetFileError,
+    error::TargetFileError,
     group::{CapturedOutput, Group, Started},
     webhooks,
 };

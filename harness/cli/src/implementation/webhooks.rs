@@ -6,7 +6,7 @@ use baton_core::yaml::plain;
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
-use super::described::TargetFileError;
+use super::error::TargetFileError;
 use crate::files;
 
 const KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
