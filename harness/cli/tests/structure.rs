@@ -1,8 +1,9 @@
-//! No circle between the top-level modules of any crate of the workspace, and one version of Kubernetes.
+//! No circle between modules with the same parent, at any depth of any crate of the workspace, and one version of
+//! Kubernetes.
 //!
-//! A module depends on another if a path in its code leads there: by `use`, in an expression or type, or among the
-//! tokens of a macro. An item that `lib.rs` exports under its name counts as the module that it comes from. Tests
-//! are left out.
+//! A module depends on another if a path in its code, or in that of the modules below it, leads there: by `use`, in an
+//! expression or type, or among the tokens of a macro. An item that a parent exports under its name counts as the module
+//! that it comes from. A path from a module to its parent or back makes no circle. Tests are left out.
 //!
 //! A separate binary: it does not link the program, so it is built and run in seconds.
 
@@ -26,12 +27,93 @@ use syn::{
     visit::{self, Visit},
 };
 
+/// Dependencies that close a circle, most of them because of one constant or type in the wrong file. The list only becomes
+/// shorter.
+const KNOWN: &[(&str, &str)] = &[
+    ("controller/runtime", "reconcile::status -> reconcile::evict"),
+    ("harness/apiserver/kinds", "validation::selectors -> validation::checks"),
+    ("harness/apiserver/machinery", "merge::last_applied -> merge::apply"),
+    ("harness/apiserver/machinery", "merge::versioned -> merge::apply"),
+    ("harness/apiserver/machinery", "merge::strategic -> merge::order"),
+    ("harness/apiserver/machinery", "schema::node -> schema::cel"),
+    ("harness/apiserver/machinery", "schema::structure -> schema::cel"),
+    (
+        "harness/apiserver/machinery",
+        "schema::cel::library -> schema::cel::eval",
+    ),
+    ("harness/apiserver/machinery", "schema::cel::scope -> schema::cel::eval"),
+    (
+        "harness/apiserver/machinery",
+        "schema::cel::value -> schema::cel::library",
+    ),
+    ("harness/apiserver/machinery", "schema::cel::value -> schema::cel::ops"),
+    (
+        "harness/apiserver/machinery",
+        "schema::crd::validation -> schema::crd::conditions",
+    ),
+    ("harness/apiserver/machinery", "schema::cel::ops -> schema::cel::eval"),
+    ("harness/apiserver/server", "handlers::verbs -> handlers::admission"),
+    (
+        "harness/apiserver/server",
+        "handlers::field_managers -> handlers::codecs",
+    ),
+    (
+        "harness/apiserver/server",
+        "handlers::codecs::table -> handlers::codecs::negotiate",
+    ),
+    (
+        "harness/apiserver/server",
+        "handlers::verbs::write -> handlers::verbs::create",
+    ),
+    (
+        "harness/apiserver/server",
+        "handlers::verbs::tokens -> handlers::verbs::reviews",
+    ),
+    (
+        "harness/apiserver/server",
+        "handlers::verbs::write -> handlers::verbs::scale",
+    ),
+    ("harness/apiserver/server", "store::stored -> store::commits"),
+    ("harness/apiserver/server", "handlers::versioning -> handlers::codecs"),
+    ("harness/cluster", "fleet::external::tls -> fleet::external::check"),
+    ("harness/cluster", "fleet::external::remains -> fleet::external::leased"),
+    ("harness/cluster", "observer::watching -> observer::fences"),
+    ("harness/cluster", "observer::watching -> observer::kind"),
+    ("harness/cluster", "runner::clean_up -> runner::act"),
+    ("harness/cluster", "simulator::template -> simulator::functions"),
+    ("harness/cluster", "simulator::rules -> simulator::read"),
+    ("harness/cluster", "runner::fault_injection -> runner::act"),
+    ("harness/cluster", "runner::step_error -> runner::act"),
+    ("harness/cluster", "runner::wait -> runner::act"),
+    ("harness/core", "case::shapes -> case::read"),
+    ("harness/core", "case::steps -> case::read"),
+    ("harness/core", "case::shapes::steps -> case::shapes::conditions"),
+    ("harness/core", "case::shapes::steps -> case::shapes::fault_injection"),
+    ("harness/core", "case::shapes::subjects -> case::shapes::steps"),
+    ("harness/core", "judge::invariants::labels -> judge::invariants::bare"),
+    ("harness/core", "judge::invariants::pods -> judge::invariants::history"),
+    (
+        "harness/core",
+        "judge::invariants::shadows -> judge::invariants::history",
+    ),
+    ("harness/core", "judge::steps -> judge::several"),
+    ("harness/core", "judge::steps -> judge::situations"),
+    ("harness/core", "judge::steps -> judge::snapshots"),
+    ("harness/core", "report::build -> report::baseline"),
+];
+
 #[test]
 fn no_crate_has_a_circle_of_modules() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut found = String::new();
     for member in members(&root) {
-        if let Some(circle) = Crate::read(&root.join(&member)).circle() {
+        let mut this = Crate::read(&root.join(&member));
+        for (_, edge) in KNOWN.iter().filter(|(known, _)| *known == member) {
+            if !this.remove_from_circle(edge) {
+                writeln!(found, "{member} has no circle with {edge}: remove it from KNOWN").unwrap();
+            }
+        }
+        if let Some(circle) = this.circle() {
             writeln!(found, "{member} has a circle:\n{circle}").unwrap();
         }
     }
@@ -40,8 +122,7 @@ fn no_crate_has_a_circle_of_modules() {
 
 #[test]
 fn a_circle_is_named_with_the_lines_that_close_it() {
-    let folder = std::env::temp_dir().join(format!("baton-structure-{}", std::process::id()));
-    let files = [
+    let mut this = read_files(&[
         ("lib.rs", "mod low;\nmod high;\nmod apart;\npub use high::High;\n"),
         (
             "low.rs",
@@ -53,18 +134,42 @@ fn a_circle_is_named_with_the_lines_that_close_it() {
         ),
         ("high.rs", "pub struct High;\nuse super::low as below;\n"),
         ("apart.rs", "use crate::{high::High, low};\n"),
-    ];
+    ]);
+    assert_eq!(
+        this.circle().as_deref(),
+        Some("  high -> low at src/high.rs:2\n  low -> high at src/low/inner.rs:2\n")
+    );
+    assert!(!this.remove_from_circle("apart -> low"));
+    assert!(this.remove_from_circle("high -> low"));
+    assert_eq!(this.circle(), None);
+}
+
+#[test]
+fn files_below_a_module_make_circles_too() {
+    let this = read_files(&[
+        ("lib.rs", "mod all;\n"),
+        (
+            "all.rs",
+            "mod one;\nmod two;\npub use one::One;\nuse two::Two;\npub struct All;\n",
+        ),
+        ("all/one.rs", "pub struct One;\nuse super::{All, two::Two};\n"),
+        ("all/two.rs", "pub struct Two;\nfn f() -> super::One { super::One }\n"),
+    ]);
+    assert_eq!(
+        this.circle().as_deref(),
+        Some("  all::one -> all::two at src/all/one.rs:2\n  all::two -> all::one at src/all/two.rs:2\n")
+    );
+}
+
+/// Reads a crate of these files.
+fn read_files(files: &[(&str, &str)]) -> Crate {
+    let folder = tempfile::tempdir().unwrap();
     for (file, text) in files {
-        let path = folder.join("src").join(file);
+        let path = folder.path().join("src").join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let circle = Crate::read(&folder).circle();
-    fs::remove_dir_all(&folder).unwrap();
-    assert_eq!(
-        circle.as_deref(),
-        Some("  high -> low at src/high.rs:2\n  low -> high at src/low/inner.rs:2\n")
-    );
+    Crate::read(folder.path())
 }
 
 /// A new version of Kubernetes is one line in one file.
@@ -114,14 +219,26 @@ fn members(root: &Path) -> Vec<String> {
     members
 }
 
-/// The top-level modules of a crate, and where each depends on others.
+/// Path of a module from the root of its crate.
+type ModulePath = Vec<String>;
+
+/// A path in the code of a module.
+struct Reference {
+    from: ModulePath,
+    segments: Vec<String>,
+    /// File and line.
+    place: String,
+}
+
+/// The modules of a crate, and where each depends on others with the same parent.
 #[derive(Default)]
 struct Crate {
     folder: PathBuf,
-    modules: BTreeSet<String>,
-    /// Names that the root exports, and the modules that they come from.
-    exported: BTreeMap<String, String>,
-    edges: BTreeMap<String, BTreeMap<String, String>>,
+    modules: BTreeSet<ModulePath>,
+    /// Modules that items come from which a module exports, by the path of the exported name.
+    exported: BTreeMap<ModulePath, ModulePath>,
+    references: Vec<Reference>,
+    edges: BTreeMap<ModulePath, BTreeMap<ModulePath, String>>,
 }
 
 impl Crate {
@@ -132,39 +249,14 @@ impl Crate {
         };
         for root in ["src/lib.rs", "src/main.rs"].map(|file| folder.join(file)) {
             if root.exists() {
-                this.read_root(&root);
+                let folder = root.parent().unwrap().to_owned();
+                this.read_items(&parse(&root), &folder, &root, &[]);
             }
+        }
+        for reference in std::mem::take(&mut this.references) {
+            this.add_edge(reference);
         }
         this
-    }
-
-    fn read_root(&mut self, file: &Path) {
-        let items = parse(file);
-        let modules = items.iter().filter_map(|item| match item {
-            Item::Mod(module) if !is_test(&module.attrs) => Some(module.ident.to_string()),
-            _ => None,
-        });
-        self.modules.extend(modules);
-        for item in &items {
-            if let Item::Use(item) = item {
-                let mut paths = Vec::new();
-                leaves(&item.tree, &mut Vec::new(), &mut paths);
-                for (path, name, _) in paths {
-                    let inside = path
-                        .iter()
-                        .find(|segment| !matches!(segment.as_str(), "crate" | "self"));
-                    if let Some(module) = inside.filter(|module| self.modules.contains(*module)) {
-                        self.exported.insert(name, module.clone());
-                    }
-                }
-            }
-        }
-        let folder = file.parent().unwrap().to_owned();
-        for item in items {
-            if let Item::Mod(module) = item {
-                self.read_module(&module, &folder, file, &[]);
-            }
-        }
     }
 
     /// Reads a module that is declared in `file`, whose own modules are in `folder`.
@@ -188,40 +280,80 @@ impl Crate {
     }
 
     fn read_items(&mut self, items: &[Item], folder: &Path, file: &Path, path: &[String]) {
+        if !path.is_empty() {
+            self.modules.insert(path.to_vec());
+        }
         let mut paths = Paths::default();
         for item in items {
             match item {
                 Item::Mod(module) => self.read_module(module, folder, file, path),
                 other => paths.visit_item(other),
             }
+            if let Item::Use(item) = item {
+                self.read_exports(item, path);
+            }
         }
-        for (segments, at) in paths.found {
-            self.add_edge(path, &segments, file, at);
+        let place = file.strip_prefix(&self.folder).unwrap().display();
+        let references = paths.found.into_iter().map(|(segments, at)| Reference {
+            from: path.to_vec(),
+            segments,
+            place: format!("{place}:{}", at.line),
+        });
+        self.references.extend(references);
+    }
+
+    /// Reads the names that a module gives to items of the modules below it.
+    fn read_exports(&mut self, item: &syn::ItemUse, path: &[String]) {
+        let mut found = Vec::new();
+        leaves(&item.tree, &mut Vec::new(), &mut found);
+        for (segments, name, _) in found {
+            let target = absolute(path, &segments).unwrap_or_else(|| [path, segments.as_slice()].concat());
+            if target.len() > path.len() + 1 && target.starts_with(path) {
+                let from = target[..=path.len()].to_vec();
+                self.exported.insert([path, &[name]].concat(), from);
+            }
         }
     }
 
-    fn add_edge(&mut self, from: &[String], segments: &[String], file: &Path, at: LineColumn) {
-        let mut absolute: Vec<&str> = Vec::new();
-        let mut segments = segments.iter().map(String::as_str).peekable();
-        match segments.peek() {
-            Some(&"crate") => {}
-            Some(&("self" | "super")) => absolute = from.iter().map(String::as_str).collect(),
-            _ => return,
+    fn add_edge(&mut self, reference: Reference) {
+        let Reference { from, segments, place } = reference;
+        let Some(target) = absolute(&from, &segments) else {
+            return;
+        };
+        let common = from.iter().zip(&target).take_while(|(one, other)| one == other).count();
+        if common == from.len() || common == target.len() {
+            return;
         }
-        for segment in segments {
-            match segment {
-                "crate" | "self" => {}
-                "super" => drop(absolute.pop()),
-                name => absolute.push(name),
+        let to = target[..=common].to_vec();
+        let exported = self.exported.get(&to).filter(|module| self.modules.contains(*module));
+        let to = exported.cloned().unwrap_or(to);
+        let from = from[..=common].to_vec();
+        if to != from && self.modules.contains(&to) {
+            self.edges.entry(from).or_default().entry(to).or_insert(place);
+        }
+    }
+
+    /// Removes a dependency, written `a -> b`. Returns `false` if it is in no circle.
+    fn remove_from_circle(&mut self, edge: &str) -> bool {
+        let (from, to) = edge.split_once(" -> ").unwrap();
+        let [from, to] = [from, to].map(|path| path.split("::").map(str::to_owned).collect::<ModulePath>());
+        let is_way_back = self.reaches(&to, &from);
+        let removed = self.edges.get_mut(&from).and_then(|edges| edges.remove(&to));
+        is_way_back && removed.is_some()
+    }
+
+    /// Returns `true` if a module depends on another, directly or not.
+    fn reaches(&self, from: &ModulePath, to: &ModulePath) -> bool {
+        let mut seen = BTreeSet::from([from]);
+        let mut open = vec![from];
+        while let Some(module) = open.pop() {
+            if module == to {
+                return true;
             }
+            let next = self.edges.get(module).into_iter().flat_map(BTreeMap::keys);
+            open.extend(next.filter(|next| seen.insert(*next)));
         }
-        let Some(first) = absolute.first() else { return };
-        let to = self.exported.get(*first).map_or(*first, String::as_str);
-        if to != from[0] && self.modules.contains(to) {
-            let place = file.strip_prefix(&self.folder).unwrap().display();
-            let edges = self.edges.entry(from[0].clone()).or_default();
-            edges.entry(to.to_owned()).or_insert(format!("{place}:{}", at.line));
-        }
+        false
     }
 
     /// The shortest circle, if there is any: its edges, one a line.
@@ -231,14 +363,15 @@ impl Crate {
         let mut text = String::new();
         for (index, from) in shortest.iter().enumerate() {
             let to = &shortest[(index + 1) % shortest.len()];
-            writeln!(text, "  {from} -> {to} at {}", self.edges[from][to]).unwrap();
+            let place = &self.edges[from][to];
+            writeln!(text, "  {} -> {} at {place}", from.join("::"), to.join("::")).unwrap();
         }
         Some(text)
     }
 
     /// The modules on the shortest way from a module back to itself.
-    fn way_back_to(&self, start: &str) -> Option<Vec<String>> {
-        let mut ways = vec![vec![start.to_owned()]];
+    fn way_back_to(&self, start: &ModulePath) -> Option<Vec<ModulePath>> {
+        let mut ways = vec![vec![start.clone()]];
         let mut seen = BTreeSet::new();
         while !ways.is_empty() {
             let mut longer = Vec::new();
@@ -256,6 +389,24 @@ impl Crate {
         }
         None
     }
+}
+
+/// Returns where a path in a module leads, from the root of the crate; `None` if it leads into another crate, or
+/// begins with a name of the module itself.
+fn absolute(from: &[String], segments: &[String]) -> Option<ModulePath> {
+    let mut absolute = match segments.first().map(String::as_str) {
+        Some("crate") => Vec::new(),
+        Some("self" | "super") => from.to_vec(),
+        _ => return None,
+    };
+    for segment in segments {
+        match segment.as_str() {
+            "crate" | "self" => {}
+            "super" => drop(absolute.pop()),
+            name => absolute.push(name.to_owned()),
+        }
+    }
+    Some(absolute)
 }
 
 fn parse(file: &Path) -> Vec<Item> {
