@@ -197,7 +197,7 @@ mod tests {
     fn what_is_no_metric_is_told_with_its_line() {
         for line in ["<html>", "a", "a{b} 1", "a{b=\"c} 1", "a one", "{x=\"1\"} 1"] {
             let error = read(&format!("ok 1\n{line}\n")).unwrap_err();
-            assert!(error.starts_with("line 2 "), "{error}");
+            assert!(error.to_string().starts_with("line 2 "), "{error}");
         }
     }
 }
