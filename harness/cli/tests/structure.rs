@@ -85,21 +85,14 @@ const KNOWN: &[(&str, &str)] = &[
     ("harness/cluster", "runner::fault_injection -> runner::act"),
     ("harness/cluster", "runner::step_error -> runner::act"),
     ("harness/cluster", "runner::wait -> runner::act"),
-    ("harness/core", "case::shapes -> case::read"),
-    ("harness/core", "case::steps -> case::read"),
     ("harness/core", "case::shapes::steps -> case::shapes::conditions"),
     ("harness/core", "case::shapes::steps -> case::shapes::fault_injection"),
     ("harness/core", "case::shapes::subjects -> case::shapes::steps"),
-    ("harness/core", "judge::invariants::labels -> judge::invariants::bare"),
     ("harness/core", "judge::invariants::pods -> judge::invariants::history"),
     (
         "harness/core",
         "judge::invariants::shadows -> judge::invariants::history",
     ),
-    ("harness/core", "judge::steps -> judge::several"),
-    ("harness/core", "judge::steps -> judge::situations"),
-    ("harness/core", "judge::steps -> judge::snapshots"),
-    ("harness/core", "report::build -> report::baseline"),
 ];
 
 #[test]

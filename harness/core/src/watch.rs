@@ -32,6 +32,15 @@ pub struct Known {
 }
 
 impl Known {
+    /// Returns what is known after these entries.
+    pub fn after<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        let mut known = Self::default();
+        for entry in entries {
+            known.learn(entry);
+        }
+        known
+    }
+
     /// Takes in what an entry says.
     pub fn learn(&mut self, entry: &Entry) {
         match &entry.event {
@@ -121,14 +130,10 @@ pub struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// Begins to watch after `history`.
     pub fn begin(mode: Mode, condition: &'a Condition, history: &[Entry], standpoint: Standpoint) -> Self {
-        let mut known = Known::default();
-        for entry in history {
-            known.learn(entry);
-        }
         let mut watch = Self {
             mode,
             condition,
-            known,
+            known: Known::after(history),
             began: history.last().map(|entry| entry.at).unwrap_or_default(),
             found: Followed::new(&condition.of),
             first: BTreeMap::new(),

@@ -4,7 +4,7 @@
 //! requirement ids and paths were checked when the file was read. On the way there:
 //!
 //! - `scenarios`: one file, several cases; `parameters`: what differs between them;
-//! - [`shapes`]: what a file may hold; [`refs`]: what it refers to; `steps` and [`read`](mod@read): taking it in.
+//! - [`shapes`]: what a file may hold; [`refs`]: what it refers to; `steps`, `setup` and [`read`](mod@read): taking it in.
 //!
 //! [`claims`] says what an assertion shows by which fields; [`sharing`], which cases can be run side by side.
 
@@ -14,6 +14,7 @@ mod parameters;
 pub mod read;
 pub mod refs;
 mod scenarios;
+pub(crate) mod setup;
 pub mod shapes;
 pub mod sharing;
 mod steps;

@@ -8,21 +8,17 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    model::{Action, Case, ControllerSetup, Invariant},
+    model::{Action, Case, Invariant},
     refs::{self, ReadContext, Scope},
-    scenarios, shapes,
+    scenarios,
+    setup::controller_setup,
+    shapes,
     steps::Reader,
 };
 use crate::{
     names::{CaseId, Feature, RequirementId},
-    yaml::{
-        self, Data, Diagnostic, Node,
-        decode::{Decoder, Fields},
-    },
+    yaml::{self, Data, Diagnostic, Node, decode::Decoder},
 };
-
-/// The `apiVersion` of cases.
-pub const API_VERSION: &str = "baton.dev/v1alpha1";
 
 /// Reads the cases of a file: one, or one a scenario.
 ///
@@ -84,39 +80,10 @@ pub fn expanded(file: &Path, bytes: &[u8], context: &ReadContext<'_>) -> Result<
     }
 }
 
-/// How a controller is set up: `featureGates` and `options`.
-pub(crate) fn controller_setup(node: &Node, decoder: &mut Decoder) -> ControllerSetup {
-    let fields = decoder.shape(node, &shapes::CONTROLLER);
-    fields.map(|fields| setup(&fields, decoder)).unwrap_or_default()
-}
-
-/// Reads the set-up from a mapping that has other fields, too.
-pub(super) fn setup(fields: &Fields<'_>, decoder: &mut Decoder) -> ControllerSetup {
-    let mut setup = ControllerSetup::default();
-    if let Some(gates) = fields.get("featureGates") {
-        for (key, value) in decoder.members(gates, "featureGates") {
-            if let Some(on) = decoder.boolean(value, "a feature gate") {
-                setup.feature_gates.insert(key.key().to_owned(), on);
-            }
-        }
-    }
-    if let Some(options) = fields.get("options") {
-        for (key, value) in decoder.members(options, "options") {
-            match &value.data {
-                Data::Scalar { text, .. } => {
-                    setup.options.insert(key.key().to_owned(), text.clone());
-                }
-                Data::List(_) | Data::Map(_) => decoder.error(value, "an option must be a single value", ""),
-            }
-        }
-    }
-    setup
-}
-
 impl Reader<'_> {
     fn case(&mut self, root: &Node, area: &str) -> Option<Case> {
         let fields = self.decoder.shape(root, &shapes::CASE)?;
-        for (name, value) in [("apiVersion", API_VERSION), ("kind", "Case")] {
+        for (name, value) in [("apiVersion", shapes::API_VERSION), ("kind", "Case")] {
             if fields.get(name).is_some() {
                 self.decoder.constant(&fields, name, value);
             }

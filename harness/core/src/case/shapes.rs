@@ -7,8 +7,11 @@ mod fault_injection;
 pub mod steps;
 mod subjects;
 
-use super::{model::Invariant, read::API_VERSION};
+use super::model::Invariant;
 use crate::yaml::shape::{Field, Holds, Shape};
+
+/// The `apiVersion` of cases.
+pub const API_VERSION: &str = "baton.dev/v1alpha1";
 
 /// Names that become parts of file names and of references.
 const FILE_NAME: Holds = Holds::Like("^[a-z0-9-]+$");

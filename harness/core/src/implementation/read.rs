@@ -21,11 +21,7 @@ use super::{
     switch::{Setting, Switch},
 };
 use crate::{
-    case::{
-        model::Phase,
-        read::{API_VERSION, controller_setup},
-        refs,
-    },
+    case::{model::Phase, refs, setup::controller_setup, shapes::API_VERSION},
     catalogue::{Catalogue, DocumentClaims},
     judge::finding::DifferenceKind,
     metrics::Names,

@@ -1,7 +1,7 @@
 //! Shapes of target files.
 
 use crate::{
-    case::{read::API_VERSION, shapes::CONTROLLER},
+    case::shapes::{API_VERSION, CONTROLLER},
     implementation::programs::Part,
     judge::finding::DifferenceKind,
     yaml::shape::{Choice, Field, Holds, Shape},

@@ -52,7 +52,7 @@ use super::{
     allowances::Allowances,
     failovers::{self, Task},
     order::Precedence,
-    steps::before_clean_up,
+    step_runs::before_clean_up,
 };
 use crate::{
     case::model::Invariant,
@@ -200,7 +200,7 @@ fn no_label_on_predecessor(history: &History<'_>) -> Found {
         let is_first = is_first.is_some_and(|it| std::ptr::eq(it, task));
         let is_early = |entry: &Entry, revision: &Revision, key: &str| {
             let by_target = revision.by.as_deref().is_some_and(|by| !HARNESS.contains(&by));
-            is_first && entry.seq < task.written.seq && by_target && !labels::on_template(history, task, key, entry)
+            is_first && entry.seq < task.written.seq && by_target && !bare::on_template(history, task, key, entry)
         };
         // Labels that the copies had before came with the template, or from an earlier failover, unless there was none.
         let mut had: BTreeSet<(&ClusterName, &str)> = BTreeSet::new();

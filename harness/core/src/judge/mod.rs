@@ -3,6 +3,7 @@
 //! - [`judge`] walks through the steps of a plan along the marks of its timeline and checks the invariants;
 //! - [`judge_recording`] checks the invariants alone, on a timeline that no case belongs to; [`recorded`] also looks
 //!   for the steps of a case in it;
+//! - `step_runs` finds the steps of a run in its timeline, `steps` checks them;
 //! - [`Weighed`] sorts findings by their consequence for the implementation;
 //! - [`failovers`] finds the eviction tasks in a timeline, [`invariants`] judges them; `order` knows which of two events came
 //!   first, as far as the timeline's order goes;
@@ -18,6 +19,7 @@ pub mod recorded;
 mod several;
 mod situations;
 pub mod snapshots;
+mod step_runs;
 mod steps;
 mod weighed;
 

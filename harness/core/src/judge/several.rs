@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     Finding,
     finding::DifferenceKind,
-    steps::{Judged, Ran, known_at},
+    step_runs::{Judged, Ran},
 };
 use crate::{
     case::model::{Condition, Expect, MetricAssertion, Mode, Sequence},
@@ -28,7 +28,7 @@ pub fn order(
         return judged.leave_open(proves(), reason);
     }
     let entries = &timeline.entries()[..=run.entries.start];
-    let known = known_at(timeline, entries.len());
+    let known = Known::after(entries);
     let first = first_moment(&sequence.first, entries, &known);
     let then = first_moment(&sequence.then, entries, &known);
     let kind = if first.is_some() && then.is_some() {
@@ -122,7 +122,7 @@ pub fn metric(
         return judged.leave_open(proves(), reason);
     }
     let entries = &timeline.entries()[run.entries.clone()];
-    let bindings = known_at(timeline, run.entries.start).bindings;
+    let bindings = Known::after(&timeline.entries()[..run.entries.start]).bindings;
     let scraped = entries.iter().filter_map(|entry| match &entry.event {
         Event::Mark(Mark::Scraped { samples }) => Some((entry, assertion.metric.mismatches(samples, &bindings))),
         Event::Mark(_) | Event::Revision(_) => None,

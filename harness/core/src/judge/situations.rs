@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::steps::Ran;
+use super::step_runs::Ran;
 use crate::{
     case::model::{Action, Fault, Mode},
     plan::Plan,

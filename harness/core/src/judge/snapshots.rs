@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::steps::known_at;
 use crate::{
     case::model::{ObjectRef, Snapshot, SnapshotPart, Subject},
     names::ClusterName,
@@ -28,7 +27,7 @@ pub struct SnapshotText {
 
 /// Takes a snapshot at a step whose entries end at `end`.
 pub fn take(snapshot: &Snapshot, timeline: &Timeline, end: usize) -> SnapshotText {
-    let known = known_at(timeline, end);
+    let known = Known::after(&timeline.entries()[..end]);
     let moment = snapshot
         .when_first_seen_on
         .as_ref()

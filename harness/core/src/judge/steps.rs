@@ -4,86 +4,27 @@ mod answers;
 mod assertions;
 mod stops;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::Range,
-    time::Duration,
-};
+use std::collections::BTreeMap;
 
 use assertions::Ground;
 use stops::{ended_badly, given_up, hot_loop, not_happened, not_reached, target_ended};
 
 use super::{
-    Finding, SnapshotText,
+    Finding,
     finding::{DifferenceKind, difference},
     several,
     situations::Situations,
     snapshots,
+    step_runs::{Judged, Ran, before_clean_up, ran},
 };
 use crate::{
-    case::model::{Action, Expect, Fault},
+    case::model::{Action, Fault},
     catalogue::Consequence,
-    names::RequirementId,
     pattern::resolve,
     plan::Plan,
-    timeline::{Entry, Event, Mark, StepEnd, Timeline, World},
-    watch::{Known, Standpoint, is_left_to_garbage_collector},
+    timeline::{StepEnd, Timeline},
+    watch::{Known, Standpoint},
 };
-
-/// Result of the steps.
-#[derive(Debug, Default)]
-pub struct Judged {
-    pub findings: Vec<Finding>,
-    /// Deviations that may not be the implementation's fault.
-    pub inconclusive: Vec<Finding>,
-    pub proved: BTreeSet<RequirementId>,
-    /// Requirements that steps neither prove nor refute, each with the reason.
-    pub left_open: BTreeMap<RequirementId, String>,
-    /// Reasons for which the run as a whole shows nothing: a situation did not last, or the case did not reach its end.
-    pub incomplete: Option<String>,
-    /// The wait with which the run ended early, if one did.
-    pub given_up: Option<Finding>,
-    /// The feature that the implementation lacks, if the run ended for that.
-    pub unsupported: Option<String>,
-    pub snapshots: Vec<SnapshotText>,
-}
-
-impl Judged {
-    /// Adds the finding that a condition did not hold, unless the cluster itself is the cause.
-    fn tell(&mut self, mut finding: Finding, expect: &Expect, run: &Ran<'_>, timeline: &Timeline) {
-        let world = World::after(&timeline.entries()[..run.entries.end]);
-        let object = finding.object.as_ref().and_then(|id| world.get(id));
-        if matches!(expect, Expect::Absent) && object.is_some_and(|it| is_left_to_garbage_collector(it)) {
-            finding.seen += "; it is marked for deletion, but the cluster's garbage collector has not removed it yet";
-            self.inconclusive.push(finding);
-        } else {
-            self.findings.push(finding);
-        }
-    }
-
-    /// Notes that these are not judged, and why.
-    pub fn leave_open(&mut self, ids: impl IntoIterator<Item = RequirementId>, reason: &str) {
-        for id in ids {
-            self.left_open.entry(id).or_insert_with(|| reason.to_owned());
-        }
-    }
-}
-
-/// Entries of a step on the timeline, and its end as the runner reports it.
-pub struct Ran<'a> {
-    /// Entries from its start mark (inclusive) to its end mark (exclusive).
-    pub entries: Range<usize>,
-    pub began: Duration,
-    pub end: Option<(&'a StepEnd, &'a Entry)>,
-}
-
-impl Ran<'_> {
-    /// Returns its duration; [`Duration::MAX`] if the run ended first.
-    pub fn took(&self) -> Duration {
-        self.end
-            .map_or(Duration::MAX, |(_, entry)| entry.at.saturating_sub(self.began))
-    }
-}
 
 /// Judges all steps that ran; one that did not end well, or did not run at all, is a finding.
 pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
@@ -199,52 +140,8 @@ fn name_values(judged: &mut Judged, ran: &BTreeMap<usize, Ran<'_>>, timeline: &T
     for finding in findings.chain(&mut judged.given_up) {
         let run = finding.step.and_then(|step| ran.get(&step));
         if let Some(run) = run.filter(|_| finding.expected.contains("${")) {
-            let known = known_at(timeline, run.entries.end);
+            let known = Known::after(&timeline.entries()[..run.entries.end]);
             finding.expected = resolve(&finding.expected, &known.bindings);
         }
     }
-}
-
-fn ran(timeline: &Timeline) -> BTreeMap<usize, Ran<'_>> {
-    let mut ran: BTreeMap<usize, Ran<'_>> = BTreeMap::new();
-    for (index, entry) in timeline.entries().iter().enumerate() {
-        match &entry.event {
-            Event::Mark(Mark::StepStarted { step, .. }) => {
-                ran.insert(
-                    *step,
-                    Ran {
-                        entries: index..timeline.entries().len(),
-                        began: entry.at,
-                        end: None,
-                    },
-                );
-            }
-            Event::Mark(Mark::StepEnded { step, end }) => {
-                if let Some(run) = ran.get_mut(step) {
-                    run.entries.end = index;
-                    run.end = Some((end, entry));
-                }
-            }
-            Event::Mark(_) | Event::Revision(_) => {}
-        }
-    }
-    ran
-}
-
-/// The part of a timeline that is judged, without the clean-up.
-pub fn before_clean_up(timeline: &Timeline) -> &[Entry] {
-    let clean_up = timeline
-        .entries()
-        .iter()
-        .position(|entry| entry.event == Event::Mark(Mark::CleanUp));
-    &timeline.entries()[..clean_up.unwrap_or(timeline.entries().len())]
-}
-
-/// Roles and captures as they were known at an entry.
-pub fn known_at(timeline: &Timeline, end: usize) -> Known {
-    let mut known = Known::default();
-    for entry in &timeline.entries()[..end] {
-        known.learn(entry);
-    }
-    known
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    build, defects, described,
-    model::{BaselineEntry, CaseOutcome, CaseReport, ConformanceReport, Defect, ReportError},
+    defects, described,
+    model::{BaselineEntry, CaseOutcome, CaseReport, ConformanceReport, Defect, ReportError, RequirementReport},
 };
 use crate::{
     case::model::Case,
-    catalogue::Consequence,
+    catalogue::{Asked, Consequence},
     implementation::{
         baseline::{Baseline, KnownDefect, Subject},
         versions::{self, VersionRange},
@@ -19,6 +19,12 @@ use crate::{
 
 /// The cases that test each requirement.
 pub type About = BTreeMap<RequirementId, BTreeSet<CaseId>>;
+
+/// Returns the consequences that the requirements of a report list.
+pub fn asked_of(requirements: &[RequirementReport]) -> Asked {
+    let of = |requirement: &RequirementReport| (requirement.id.clone(), requirement.consequence);
+    requirements.iter().map(of).collect()
+}
 
 /// Returns the cases that test each requirement.
 pub fn about<'a>(cases: impl IntoIterator<Item = &'a Case>) -> About {
@@ -160,7 +166,7 @@ pub fn to_yaml(entries: &[BaselineEntry]) -> Result<String, ReportError> {
 
 /// Returns the missing entries for a defect: one for each requirement with the consequence of the defect.
 fn missing(report: &ConformanceReport, defect: &Defect) -> Vec<BaselineEntry> {
-    let asked = build::asked_of(&report.requirements);
+    let asked = asked_of(&report.requirements);
     let mut subjects: Vec<Subject> = defect
         .requirements
         .iter()

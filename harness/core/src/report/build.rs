@@ -14,7 +14,7 @@ use super::{
     },
 };
 use crate::{
-    case::{model::Case, read::API_VERSION},
+    case::{model::Case, shapes::API_VERSION},
     catalogue::{Asked, Catalogue, Consequence, Document, Level, Requirement},
     event::{self, CaseResult, Event, RunStart},
     judge::{Finding, Verdict},
@@ -141,12 +141,6 @@ pub fn listed(catalogue: &Catalogue, asked: &Asked) -> Vec<RequirementReport> {
         not_judged_by: BTreeSet::new(),
     };
     catalogue.iter().map(listed).collect()
-}
-
-/// Returns the consequences that the requirements of a report list.
-pub fn asked_of(requirements: &[RequirementReport]) -> Asked {
-    let of = |requirement: &RequirementReport| (requirement.id.clone(), requirement.consequence);
-    requirements.iter().map(of).collect()
 }
 
 /// Builds the results of the cases for each requirement; earlier results of the requirements are ignored.

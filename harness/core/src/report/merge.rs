@@ -88,7 +88,7 @@ pub fn merge(reports: &[ConformanceReport]) -> Result<ConformanceReport, MergeEr
         .collect();
     let wall_secs = reports.iter().map(|report| report.summary.wall_secs).sum();
     build::settle(&mut cases);
-    let asked = build::asked_of(&merged.requirements);
+    let asked = baseline::asked_of(&merged.requirements);
     merged.requirements = build::requirements(merged.requirements, &merged.features, &cases);
     merged.defects = defects::of(&cases, &baseline::of_report(&merged), &asked);
     merged.baseline = baseline::judged(&merged.baseline, &cases);

@@ -4,7 +4,7 @@ use super::Reader;
 use crate::{
     case::{
         model::{Action, Expected, FIRST_INSTANCE, Failing, Fault, Move, MoveFault, Place, Start, WritePoint},
-        read, refs,
+        refs, setup,
         shapes::steps as shapes,
     },
     yaml::{Data, Node, decode::Fields, shape::Shape},
@@ -262,7 +262,7 @@ impl Reader<'_> {
 
     fn start(&mut self, node: &Node, shape: &Shape, expect: Expected) -> Option<Action> {
         let fields = self.decoder.shape(node, shape)?;
-        let setup = read::setup(&fields, &mut self.decoder);
+        let setup = setup::setup(&fields, &mut self.decoder);
         let proves = fields
             .get("proves")
             .map(|node| refs::requirements(self.context.catalogue, node, &mut self.decoder));

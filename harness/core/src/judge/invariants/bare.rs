@@ -1,14 +1,14 @@
 //! Copies without the labels that a later one of the same failover has: the workload has begun there without its state,
 //! however soon they went.
 
-use super::{History, injected, label, labels::on_template};
+use super::{History, injected, label};
 use crate::{
     judge::{
         failovers::{self, Task},
         order::{Before, Placed},
     },
     names::ClusterName,
-    timeline::{Change, HARNESS},
+    timeline::{Change, Entry, HARNESS},
 };
 
 /// A copy that came before the one with the label, and lacks it.
@@ -81,4 +81,11 @@ fn was_named(history: &History<'_>, task: &Task, begin: u64, cluster: &ClusterNa
         .filter(|(entry, _)| (begin..task.written.seq).contains(&entry.seq));
     let mut results = in_force.into_iter().chain(meanwhile);
     results.any(|(_, it)| failovers::result_of(&it.object).contains(cluster))
+}
+
+/// Returns `true` if the template has a label with this value at an entry: then a copy gets it from the template.
+pub(super) fn on_template(history: &History<'_>, task: &Task, key: &str, at: &Entry) -> bool {
+    let template = history.copies_of(task).iter();
+    let mut template = template.filter(|(entry, it)| it.cluster.is_control() && entry.seq < at.seq);
+    template.any(|(_, it)| label(it, key) == task.state.get(key).map(String::as_str))
 }

@@ -1,6 +1,11 @@
 //! The labels that are injected into new copies: from when on, until when, and where.
 
-use super::{Found, History, bare, bindings::said_healthy, finding, injected, label};
+use super::{
+    Found, History,
+    bare::{self, on_template},
+    bindings::said_healthy,
+    finding, injected, label,
+};
 use crate::{
     case::model::Invariant,
     judge::{Finding, failovers::Task, order::Before},
@@ -41,13 +46,6 @@ fn new_copies<'a>(history: &History<'a>, task: &Task) -> Vec<Copy<'a>> {
         }
     }
     copies
-}
-
-/// Returns `true` if the template has a label with this value at an entry: then a copy gets it from the template.
-pub(super) fn on_template(history: &History<'_>, task: &Task, key: &str, at: &Entry) -> bool {
-    let template = history.copies_of(task).iter();
-    let mut template = template.filter(|(entry, it)| it.cluster.is_control() && entry.seq < at.seq);
-    template.any(|(_, it)| label(it, key) == task.state.get(key).map(String::as_str))
 }
 
 /// REC-01: a copy that ever has an injected label has it from its first revision on, and no copy without it came before

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{DifferenceKind, Finding, Judged, Ran, before_clean_up, difference, known_at};
+use super::{DifferenceKind, Finding, Judged, Ran, before_clean_up, difference};
 use crate::{
     case::model::{Assertion, Expect, Mode},
     names::RequirementId,
@@ -97,7 +97,11 @@ pub(super) fn judge(
         judged.leave_open(std::mem::take(&mut refuted), &reason);
     }
     ground.note_state(number, &evidence);
-    let difference = how_it_differs(assertion, &evidence, &known_at(timeline, run.entries.end));
+    let difference = how_it_differs(
+        assertion,
+        &evidence,
+        &Known::after(&timeline.entries()[..run.entries.end]),
+    );
     let finding = failed((number, assertion), refuted, evidence, difference, run);
     match assertion.mode {
         Mode::Eventually => judged.tell(finding, &assertion.condition.expect, run, timeline),

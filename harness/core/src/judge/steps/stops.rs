@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{DifferenceKind, Finding, Ran, difference, known_at};
+use super::{DifferenceKind, Finding, Ran, difference};
 use crate::{
     case::model::{Action, Mode, Move},
     plan::Plan,
     timeline::{Event, Mark, StepEnd, Timeline},
-    watch::{Outcome, Standpoint, Watch},
+    watch::{Known, Outcome, Standpoint, Watch},
 };
 
 /// A step that acts or waits: it failed if the runner says so.
@@ -61,7 +61,7 @@ pub(super) fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timelin
             .iter()
             .for_each(|entry| watch.feed(entry));
         if let Outcome::Failed(nearest) = watch.finish() {
-            if let Some((field, kind)) = difference(&nearest.mismatches, &known_at(timeline, run.entries.end)) {
+            if let Some((field, kind)) = difference(&nearest.mismatches, &Known::after(&entries[..run.entries.end])) {
                 (finding.field, finding.kind) = (field, kind);
             }
             finding.mismatches = nearest.mismatches;

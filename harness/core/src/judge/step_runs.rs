@@ -1,0 +1,106 @@
+//! The steps of a run as its timeline has them, and what their checks find.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    time::Duration,
+};
+
+use super::{Finding, SnapshotText};
+use crate::{
+    case::model::Expect,
+    names::RequirementId,
+    timeline::{Entry, Event, Mark, StepEnd, Timeline, World},
+    watch::is_left_to_garbage_collector,
+};
+
+/// Result of the steps.
+#[derive(Debug, Default)]
+pub struct Judged {
+    pub findings: Vec<Finding>,
+    /// Deviations that may not be the implementation's fault.
+    pub inconclusive: Vec<Finding>,
+    pub proved: BTreeSet<RequirementId>,
+    /// Requirements that steps neither prove nor refute, each with the reason.
+    pub left_open: BTreeMap<RequirementId, String>,
+    /// Reasons for which the run as a whole shows nothing: a situation did not last, or the case did not reach its end.
+    pub incomplete: Option<String>,
+    /// The wait with which the run ended early, if one did.
+    pub given_up: Option<Finding>,
+    /// The feature that the implementation lacks, if the run ended for that.
+    pub unsupported: Option<String>,
+    pub snapshots: Vec<SnapshotText>,
+}
+
+impl Judged {
+    /// Adds the finding that a condition did not hold, unless the cluster itself is the cause.
+    pub fn tell(&mut self, mut finding: Finding, expect: &Expect, run: &Ran<'_>, timeline: &Timeline) {
+        let world = World::after(&timeline.entries()[..run.entries.end]);
+        let object = finding.object.as_ref().and_then(|id| world.get(id));
+        if matches!(expect, Expect::Absent) && object.is_some_and(|it| is_left_to_garbage_collector(it)) {
+            finding.seen += "; it is marked for deletion, but the cluster's garbage collector has not removed it yet";
+            self.inconclusive.push(finding);
+        } else {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Notes that these are not judged, and why.
+    pub fn leave_open(&mut self, ids: impl IntoIterator<Item = RequirementId>, reason: &str) {
+        for id in ids {
+            self.left_open.entry(id).or_insert_with(|| reason.to_owned());
+        }
+    }
+}
+
+/// Entries of a step on the timeline, and its end as the runner reports it.
+pub struct Ran<'a> {
+    /// Entries from its start mark (inclusive) to its end mark (exclusive).
+    pub entries: Range<usize>,
+    pub began: Duration,
+    pub end: Option<(&'a StepEnd, &'a Entry)>,
+}
+
+impl Ran<'_> {
+    /// Returns its duration; [`Duration::MAX`] if the run ended first.
+    pub fn took(&self) -> Duration {
+        self.end
+            .map_or(Duration::MAX, |(_, entry)| entry.at.saturating_sub(self.began))
+    }
+}
+
+/// Returns the steps that ran, by number.
+pub fn ran(timeline: &Timeline) -> BTreeMap<usize, Ran<'_>> {
+    let mut ran: BTreeMap<usize, Ran<'_>> = BTreeMap::new();
+    for (index, entry) in timeline.entries().iter().enumerate() {
+        match &entry.event {
+            Event::Mark(Mark::StepStarted { step, .. }) => {
+                ran.insert(
+                    *step,
+                    Ran {
+                        entries: index..timeline.entries().len(),
+                        began: entry.at,
+                        end: None,
+                    },
+                );
+            }
+            Event::Mark(Mark::StepEnded { step, end }) => {
+                if let Some(run) = ran.get_mut(step) {
+                    run.entries.end = index;
+                    run.end = Some((end, entry));
+                }
+            }
+            Event::Mark(_) | Event::Revision(_) => {}
+        }
+    }
+    ran
+}
+
+/// The part of a timeline that is judged, without the clean-up.
+pub fn before_clean_up(timeline: &Timeline) -> &[Entry] {
+    let clean_up = timeline
+        .entries()
+        .iter()
+        .position(|entry| entry.event == Event::Mark(Mark::CleanUp));
+    &timeline.entries()[..clean_up.unwrap_or(timeline.entries().len())]
+}
