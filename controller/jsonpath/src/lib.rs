@@ -57,6 +57,15 @@ pub struct Template {
     parts: Vec<node::Part>,
 }
 
+/// Keys that a filter reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterKeys<'t> {
+    /// Keys from the root of the value to the list.
+    pub list: Vec<&'t str>,
+    /// Keys that the condition, and the step after it, read from each element.
+    pub elements: Vec<Vec<&'t str>>,
+}
+
 impl Template {
     /// Parses a template such as `{.jobStatus.jobId}`. Text outside braces is copied unchanged.
     ///
@@ -91,14 +100,43 @@ impl Template {
     /// `d`. Actions in and after a range are left out, because they start elsewhere. Useful to callers who know the
     /// keys of the value.
     pub fn leading_keys(&self) -> Vec<Vec<&str>> {
-        let actions = self.parts.iter().filter_map(|part| match part {
-            node::Part::Text(_) => None,
-            node::Part::Action(list) => Some(list),
-        });
-        actions
-            .take_while(|list| !list.iter().any(node::Node::begins_range))
+        self.actions_from_root()
             .filter_map(|list| list.first()?.leading_keys())
             .collect()
+    }
+
+    /// Returns what filters at the beginning of each action read: `{.a[?(@.b=="c")].d}` reads `b` and `d` from the
+    /// elements of the list `a`. Actions in and after a range are left out.
+    pub fn filters(&self) -> Vec<FilterKeys<'_>> {
+        let filters = self.actions_from_root().filter_map(|list| {
+            let [
+                first,
+                node::Node {
+                    kind: node::NodeKind::Filter(filter),
+                    ..
+                },
+                rest @ ..,
+            ] = list
+            else {
+                return None;
+            };
+            let mut elements = filter.keys();
+            elements.extend(rest.first().and_then(node::Node::leading_keys));
+            Some(FilterKeys {
+                list: first.leading_keys()?,
+                elements,
+            })
+        });
+        filters.collect()
+    }
+
+    /// Returns the actions that start at the root of the value.
+    fn actions_from_root(&self) -> impl Iterator<Item = &[node::Node]> {
+        let actions = self.parts.iter().filter_map(|part| match part {
+            node::Part::Text(_) => None,
+            node::Part::Action(list) => Some(list.as_slice()),
+        });
+        actions.take_while(|list| !list.iter().any(node::Node::begins_range))
     }
 
     /// Returns true if the template reads from the value. A path without braces is plain text and does not.

@@ -1,6 +1,6 @@
 //! The parsed template.
 
-use jsonpath_rust::parser::model::JpQuery;
+use jsonpath_rust::parser::model::{Filter as QueryFilter, FilterAtom, JpQuery, Segment, Selector, Test};
 
 /// A part of a template: literal text, or an action in braces.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,6 +91,39 @@ pub(crate) struct Lookup {
     pub descend: bool,
     pub keys: Vec<Key>,
     pub query: JpQuery,
+}
+
+impl Filter {
+    /// Returns the keys that the condition reads from an element; a row for each side that consists of keys.
+    pub fn keys(&self) -> Vec<Vec<&str>> {
+        match self {
+            Self::HasKeys(query) => vec![tested_keys(query)],
+            Self::Exists(condition) => first_keys(condition).into_iter().collect(),
+            Self::Compare { left, right, .. } => {
+                [left, right].into_iter().filter_map(|side| first_keys(side)).collect()
+            }
+        }
+    }
+}
+
+fn first_keys(nodes: &[Node]) -> Option<Vec<&str>> {
+    nodes.first()?.leading_keys()
+}
+
+/// Returns the keys of the query of [`Filter::HasKeys`].
+fn tested_keys(query: &JpQuery) -> Vec<&str> {
+    let tests = query.segments.iter().filter_map(|segment| match segment {
+        Segment::Selector(Selector::Filter(QueryFilter::Atom(FilterAtom::Test { expr, .. }))) => match &**expr {
+            Test::RelQuery(segments) => Some(segments),
+            Test::AbsQuery(_) | Test::Function(_) => None,
+        },
+        _ => None,
+    });
+    let names = tests.flatten().filter_map(|segment| match segment {
+        Segment::Selector(Selector::Name(name)) => Some(name.as_str()),
+        _ => None,
+    });
+    names.collect()
 }
 
 impl Part {

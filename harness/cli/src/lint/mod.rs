@@ -8,6 +8,9 @@
 //! - `steps`: impossible taints; errors. Objects that are not recorded, gates that are off or misspelt; warnings;
 //! - `assertions`: assertions that blame many requirements for one field, ask for a label that is not injected, or look
 //!   at values that are not recorded; warnings;
+//! - `matchers`: matchers that hold for any value or for none; warnings;
+//! - `names`: names and labels that no API accepts; errors where the case writes them, otherwise warnings;
+//! - `faults`: ends of faults that did not begin; warnings;
 //! - `scripts`: scripts of customizations that are not valid Lua; warnings;
 //! - `simulator`: statuses that nothing writes, rules for kinds that nothing defines; warnings;
 //! - `place`: positions in the files of a case.
@@ -17,6 +20,9 @@
 
 mod assertions;
 mod definitions;
+mod faults;
+mod matchers;
+mod names;
 mod paths;
 mod place;
 mod policies;
@@ -95,6 +101,7 @@ pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
             definitions::errors(case, &known, &sources),
             policies::errors(case, &sources),
             steps::errors(case, &sources),
+            names::errors(case, &sources),
         ];
         let warnings = [
             policies::warnings(case, &known, &sources),
@@ -106,6 +113,9 @@ pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
             assertions::dropped(case, &sources),
             paths::missing_fields(case, &sources),
             statuses::impossible(case, &sources),
+            matchers::warnings(case, &sources),
+            names::warnings(case, &sources),
+            faults::without_beginning(case, &sources),
             simulator::unwritten(case, &rules, &sources),
         ];
         CaseFindings {

@@ -1,8 +1,8 @@
 //! State preservation rules whose path names a field that the status of the workload cannot have.
 //!
 //! The schema of a status is known for kinds that the case defines, if it is closed, and for some built-in kinds. Only
-//! the plain keys at the beginning of a path are checked; the rest, after a wildcard, an index, a filter or a descent,
-//! may be anything. A case for STP-06 misses on purpose and is not checked.
+//! the plain keys at the beginning of a path are checked, and the keys in and after a filter that follows them; the rest,
+//! after a wildcard, an index or a descent, may be anything. A case for STP-06 misses on purpose and is not checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,6 +71,17 @@ const BUILT_IN: [(&str, &str, &[&str]); 3] = [
     ),
 ];
 
+/// Fields of the conditions of built-in kinds.
+const CONDITION: [&str; 7] = [
+    "lastProbeTime",
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "message",
+    "reason",
+    "status",
+    "type",
+];
+
 /// Returns warnings about the paths of a case.
 pub(super) fn missing_fields(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     if case.requirements.contains(&MISSES.into()) {
@@ -113,9 +124,9 @@ pub(super) fn preserved_kinds(case: &Case) -> Vec<(&Step, BTreeSet<Kind>)> {
 /// Returns the schemas of statuses that are known in a case.
 pub(super) fn schemas(case: &Case) -> BTreeMap<Kind, Value> {
     let built_in = BUILT_IN.iter().map(|(api_version, kind, fields)| {
-        let fields: Map<_, _> = fields.iter().map(|field| ((*field).to_owned(), json!({}))).collect();
-        let kind = ((*api_version).to_owned(), (*kind).to_owned());
-        (kind, json!({"type": "object", "properties": fields}))
+        let mut schema = with_fields(fields);
+        schema["properties"]["conditions"] = json!({"type": "array", "items": with_fields(&CONDITION)});
+        (((*api_version).to_owned(), (*kind).to_owned()), schema)
     });
     let mut schemas: BTreeMap<Kind, Value> = built_in.collect();
     let applied = case.steps.iter().flat_map(|step| match &step.action {
@@ -133,6 +144,12 @@ pub(super) fn schemas(case: &Case) -> BTreeMap<Kind, Value> {
         }
     }
     schemas
+}
+
+/// Returns the schema of an object with these fields and no others.
+fn with_fields(fields: &[&str]) -> Value {
+    let fields: Map<_, _> = fields.iter().map(|field| ((*field).to_owned(), json!({}))).collect();
+    json!({"type": "object", "properties": fields})
 }
 
 pub(super) fn text(value: &Value, pointer: &str) -> String {
@@ -191,7 +208,36 @@ struct Miss {
 
 fn miss(path: &str, status: &Value) -> Option<Miss> {
     let template = Template::parse(path).ok()?;
-    template.leading_keys().iter().find_map(|keys| first_miss(keys, status))
+    let of_status = |keys: &Vec<&str>| {
+        let miss = first_miss(keys, status)?;
+        let rest = keys
+            .strip_prefix(&["status"])
+            .filter(|rest| miss.keys == "status" && first_miss(rest, status).is_none());
+        Some(match rest {
+            Some(rest) => Miss {
+                help: format!("a path begins at the status: write `.{}`", rest.join(".")),
+                ..miss
+            },
+            None => miss,
+        })
+    };
+    let of_filters = || {
+        template.filters().into_iter().find_map(|filter| {
+            let items = schema_at(&filter.list, status)?.get("items")?;
+            let miss = filter.elements.iter().find_map(|keys| first_miss(keys, items))?;
+            let keys = format!("{}[].{}", filter.list.join("."), miss.keys);
+            Some(Miss { keys, ..miss })
+        })
+    };
+    template.leading_keys().iter().find_map(of_status).or_else(of_filters)
+}
+
+/// Returns the schema of a field that a closed schema names.
+fn schema_at<'s>(keys: &[&str], status: &'s Value) -> Option<&'s Value> {
+    keys.iter().try_fold(status, |schema, key| {
+        let open = is_open(schema);
+        schema.get("properties")?.get(*key).filter(|_| !open)
+    })
 }
 
 fn first_miss(keys: &[&str], status: &Value) -> Option<Miss> {
@@ -206,14 +252,6 @@ fn first_miss(keys: &[&str], status: &Value) -> Option<Miss> {
             continue;
         }
         match (schema.get("additionalProperties"), properties, schema["type"].as_str()) {
-            (Some(Value::Bool(false)) | None, Some(_), _)
-                if *key == "status" && number == 0 && first_miss(&keys[1..], status).is_none() =>
-            {
-                return Some(Miss {
-                    keys: "status".to_owned(),
-                    help: format!("a path begins at the status: write `.{}`", keys[1..].join(".")),
-                });
-            }
             (Some(Value::Bool(false)) | None, Some(properties), _) => {
                 return Some(Miss {
                     keys: keys[..=number].join("."),
@@ -301,8 +339,20 @@ mod tests {
             "{.info.nothing}",
             "{.any.nothing.at.all}",
             "{range .list[*]}{.nothing}{end}",
+            "{.list[?(@.name==\"a\")].name}",
+            "{.list[?(@.name)].name}",
+            "{.any[?(@.nothing)].nothing}",
+            "{.info[?(@.nothing)].nothing}",
         ] {
             assert_eq!(told(path, &status), None, "{path}");
+        }
+        for path in [
+            "{.list[?(@.nam==\"a\")].name}",
+            "{.list[?(@.nam)].name}",
+            "{.list[?(@.name==\"a\")].nam}",
+        ] {
+            let filtered = told(path, &status);
+            assert_eq!(filtered.as_deref(), Some("list[].nam: did you mean `name`?"), "{path}");
         }
         let near = told("x-{ .job.jobID }", &status);
         assert_eq!(near.as_deref(), Some("job.jobID: did you mean `jobId`?"));

@@ -140,6 +140,131 @@ fn a_failover_that_nothing_switches_on_is_told() {
     insta::assert_snapshot!(error);
 }
 
+/// Lints a case with these steps; returns its exit code, and the messages with their remedies.
+fn messages(steps: &str) -> (Option<i32>, Vec<String>) {
+    let folder = folder(&[("cases/mine/mine.yaml", &case(steps))]);
+    let (code, _, error) = lint(folder.path());
+    let is_told = |line: &&str| ["x ", "! "].iter().any(|it| line.starts_with(it));
+    let told = error.lines().map(str::trim).filter(is_told);
+    (code, told.map(|line| line[2..].to_owned()).collect())
+}
+
+#[test]
+fn matchers_that_hold_for_anything_or_for_nothing_are_told() {
+    let of_deployment = |mode: &str, pattern: &str| {
+        format!(
+            "    - assert: {{mode: {mode}, on: control, of: {{kind: Deployment, name: deploy}}, match: {pattern}}}\n"
+        )
+    };
+    let time = "{metadata: {creationTimestamp: {after: {time: '2026-01-01T00:00:00Z', atLeast: 3s, atMost: 2s}}}}";
+    for (pattern, expected) in [
+        ("{}", "an empty pattern matches any object"),
+        (
+            "{spec: {replicas: {atLeast: 5, atMost: 2}}}",
+            "spec.replicas: `atLeast` is the name of a field here: a matcher is the only key of its map",
+        ),
+        (
+            "{spec: {replicas: {oneOf: []}}}",
+            "spec.replicas: `oneOf: []` matches nothing",
+        ),
+        (
+            "{metadata: {finalizers: {contains: []}}}",
+            "metadata.finalizers: `contains: []` matches any list",
+        ),
+        (
+            "{metadata: {finalizers: {lacks: []}}}",
+            "metadata.finalizers: `lacks: []` matches any list",
+        ),
+        (
+            "{metadata: {uid: {mentions: []}}}",
+            "metadata.uid: `mentions: []` matches anything",
+        ),
+        (
+            time,
+            "metadata.creationTimestamp: no time meets both bounds of `after`",
+        ),
+    ] {
+        for mode in ["now", "never"] {
+            let (code, told) = messages(&of_deployment(mode, pattern));
+            assert_eq!((code, told), (Some(0), vec![expected.to_owned()]), "{mode} {pattern}");
+        }
+    }
+    let right = "{metadata: {finalizers: {exactly: []}}, spec: {replicas: {oneOf: [1, 2]}}}";
+    assert_eq!(messages(&of_deployment("now", right)), (Some(0), Vec::new()));
+}
+
+#[test]
+fn names_that_no_api_accepts_are_told() {
+    let (code, told) = messages(
+        r"    - apply:
+        on: control
+        resource:
+          apiVersion: v1
+          kind: ConfigMap
+          metadata: {name: My_Config, labels: {a b: c, path: 's3://bucket'}}
+",
+    );
+    assert_eq!(code, Some(2), "{told:?}");
+    let beginnings = [
+        "`My_Config` is not a valid name of a ConfigMap: ",
+        "`a b` is not the key of a label: ",
+        "`s3://bucket` is not a valid label value",
+    ];
+    assert_eq!(told.len(), beginnings.len(), "{told:?}");
+    for beginning in beginnings {
+        assert!(told.iter().any(|message| message.starts_with(beginning)), "{told:?}");
+    }
+    let (code, told) = messages(
+        r"    - bindRole: {role: origin, from: {kind: Deployment, name: Deploy}}
+    - assert:
+        mode: eventually
+        on: origin
+        of: {kind: Deployment, name: deploy}
+        match: {metadata: {labels: {'a/b/c': {present: true}, path: 's3://bucket'}}}
+",
+    );
+    assert_eq!(code, Some(0), "{told:?}");
+    for beginning in [
+        "no Deployment has the name `Deploy`: ",
+        "no object has the label `a/b/c`: ",
+        "no label has the value `s3://bucket`",
+    ] {
+        assert!(told.iter().any(|message| message.starts_with(beginning)), "{told:?}");
+    }
+}
+
+#[test]
+fn ends_of_faults_that_did_not_begin_are_told() {
+    let start = "    - controller: start\n";
+    let (code, told) = messages(start);
+    assert_eq!((code, told.len()), (Some(0), 1), "{told:?}");
+    assert!(
+        told[0].starts_with("`controller: start` does nothing: no step before it is "),
+        "{told:?}"
+    );
+    assert_eq!(
+        messages(&format!("    - controller: stop\n{start}")),
+        (Some(0), Vec::new())
+    );
+}
+
+#[test]
+fn a_step_on_no_cluster_is_an_error() {
+    let (code, told) = messages("    - apply: {on: [], file: workloads/job.yaml}\n");
+    assert_eq!(code, Some(2), "{told:?}");
+    assert_eq!(told, ["`on` names no cluster: the step would do nothing"]);
+}
+
+#[test]
+fn keys_in_a_filter_are_checked() {
+    let path = |key: &str| format!("{{ .conditions[?(@.{key}=='Available')].status }}");
+    let (code, told) = messages(&failover(ONE, &path("typ")));
+    let end = "matches nothing: the status of a Deployment has no `conditions[].typ`";
+    assert_eq!((code, told.len()), (Some(0), 1), "{told:?}");
+    assert!(told[0].ends_with(end), "{told:?}");
+    assert_eq!(messages(&failover(ONE, &path("type"))), (Some(0), Vec::new()));
+}
+
 /// The operator's definition of a FlinkDeployment spells a field in one way, the documents of failover in another.
 #[test]
 fn a_path_of_another_spelling_is_told() {

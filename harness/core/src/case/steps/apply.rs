@@ -136,10 +136,20 @@ impl Reader<'_> {
 
     fn places(&mut self, node: &Node) -> Vec<Place> {
         match &node.data {
-            Data::List(items) => items
-                .iter()
-                .filter_map(|item| self.scope.place(item, &mut self.decoder))
-                .collect(),
+            Data::List(items) => {
+                if items.is_empty() {
+                    let help = "name a cluster: `control`, `members` or a role";
+                    self.decoder.error(
+                        node,
+                        "`on` names no cluster: the step would do nothing".to_owned(),
+                        help,
+                    );
+                }
+                let places = items.iter();
+                places
+                    .filter_map(|item| self.scope.place(item, &mut self.decoder))
+                    .collect()
+            }
             Data::Scalar { .. } | Data::Map(_) => self.scope.place(node, &mut self.decoder).into_iter().collect(),
         }
     }
