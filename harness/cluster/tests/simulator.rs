@@ -127,8 +127,14 @@ async fn a_workload_whose_pods_are_refused_is_told_with_the_words_of_the_api() {
     let failures = fleet.simulator_failures();
     assert_eq!(failures.len(), 1, "{failures:?}");
     assert!(
-        failures[0].starts_with(&format!("rule `has-pods` on StatefulSet default/{name}: ")),
+        failures[0].contains(&format!(": rule `has-pods` on StatefulSet default/{name}: ")),
         "{failures:?}"
+    );
+    let (position, _) = failures[0].split_once(": rule").unwrap();
+    let (file, line) = position.rsplit_once(':').unwrap();
+    assert!(
+        file.ends_with("statefulset.yaml") && line.parse::<usize>().is_ok(),
+        "{position}"
     );
     assert!(failures[0].contains("metadata.labels: Invalid value"), "{failures:?}");
     fleet.shut_down().await.unwrap();

@@ -116,8 +116,11 @@ fn a_rule_that_writes_what_the_definition_lacks_is_named() {
     );
     let (code, told, _) = baton(folder.path(), &["run", "pipeline-resumes"]);
     assert_eq!(code, Some(3), "{told}");
-    let reason = "rule `reads` on Pipeline default/orders: the definition of Pipeline has no `offset` in its status";
-    assert!(told.contains(reason), "{told}");
+    let reason = ": rule `reads` on Pipeline default/orders: the definition of Pipeline has no `offset` in its status";
+    let at = told.find(reason).unwrap();
+    let line = fs::read_to_string(folder.path().join(RULES)).unwrap();
+    let line = line.lines().position(|line| line.contains("name: reads")).unwrap() + 1;
+    assert!(told[..at].ends_with(&format!("{RULES}:{line}")), "{told}");
 }
 
 /// A case that cannot be right with the known definitions does not run; the other cases do.

@@ -414,10 +414,7 @@ impl Engine {
     }
 
     fn fail(&mut self, key: &Key, rule: &Rule, error: &dyn std::error::Error) {
-        let Key { kind, namespace, name } = key;
-        let kind = &kind.kind;
-        let failure = format!("rule `{}` on {kind} {namespace}/{name}: {error}", rule.name);
-        self.failures.add(failure);
+        self.failures.add(format!("{}: {error}", in_words(rule, key)));
     }
 
     /// Retries later, at growing intervals: the cluster may be down, or a namespace may not exist yet.
@@ -432,15 +429,36 @@ impl Engine {
             && status.code == INVALID
             && *attempts == HOPELESS
         {
-            let Key { kind, namespace, name } = key;
-            let kind = &kind.kind;
             self.failures.add(format!(
-                "rule `{}` on {kind} {namespace}/{name}: the API server rejected its writes {HOPELESS} times: {}",
-                rule.name, status.message
+                "{}: the API server rejected its writes {HOPELESS} times: {}",
+                in_words(rule, key),
+                shortened(&status.message)
             ));
         }
         self.timers.insert((Instant::now() + wait, key.clone()));
     }
+}
+
+/// Describes a rule and the object that it is for, beginning with the position of the rule.
+fn in_words(rule: &Rule, key: &Key) -> String {
+    let Key { kind, namespace, name } = key;
+    let Rule {
+        name: rule, position, ..
+    } = rule;
+    format!("{position}: rule `{rule}` on {} {namespace}/{name}", kind.kind)
+}
+
+/// Longest message of an API server that is reported in full. Some quote the whole object, and name the reason at the end.
+const MESSAGE: usize = 400;
+
+fn shortened(message: &str) -> String {
+    let count = message.chars().count();
+    if count <= MESSAGE {
+        return message.to_owned();
+    }
+    let begin: String = message.chars().take(MESSAGE / 4).collect();
+    let end: String = message.chars().skip(count - MESSAGE * 3 / 4).collect();
+    format!("{begin} … {end}")
 }
 
 async fn at(instant: Option<Instant>) {

@@ -119,6 +119,7 @@ impl Reader<'_> {
         Some(Rule {
             action: action?,
             name,
+            position: format!("{}:{}", self.decoder.file().display(), name_node.line),
             deleting: deleting.unwrap_or_default(),
             when: when.ok()?,
             after: after?,

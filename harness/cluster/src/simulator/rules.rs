@@ -105,6 +105,8 @@ pub enum Action {
 pub struct Rule {
     /// Name, unique in the file.
     pub name: String,
+    /// Position, as `FILE:LINE`.
+    pub position: String,
     /// Apply the rule only to objects that are being deleted, instead of only to others.
     pub deleting: bool,
     /// Condition of the rule; always true if `None`.
