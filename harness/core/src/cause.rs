@@ -84,6 +84,7 @@ pub fn of_wait(entries: &[Entry], phase: &str, began: Duration, now: Duration) -
         .or_else(|| without_status(&world).filter(|_| phase == Phase::Collect.name()))
         .or_else(|| not_applied(&world))
         .or_else(|| last_warning(&entries[since(entries, began)..]))
+        .or_else(|| absent::of_another_version(&world))
         .or_else(|| absent::unbound(&world))
         .or_else(|| false_condition(&world))
         .or_else(|| absent::unscheduled(&world, phase))

@@ -49,7 +49,9 @@ pub(super) fn selected(world: &World) -> impl Iterator<Item = (&ObjectId, &Objec
     policies.flat_map(move |(policy, object)| {
         let selectors = list(object, "/spec/resourceSelectors").iter();
         selectors.flat_map(move |selector| {
-            let templates = world.objects().filter(move |(id, _)| selects(selector, policy, id));
+            let templates = world.objects();
+            let templates =
+                templates.filter(move |(id, object)| selects(selector, policy, id) && has_version(selector, object));
             templates.map(move |(template, _)| (policy, template))
         })
     })
@@ -63,6 +65,35 @@ fn selects(selector: &Value, policy: &ObjectId, id: &ObjectId) -> bool {
         && text(selector, "/kind") == Some(id.kind.as_str())
         && text(selector, "/name") == Some(id.name.as_str())
         && (namespace.is_empty() || namespace == id.namespace)
+}
+
+/// Returns true unless an object and a selector name different versions.
+fn has_version(selector: &Value, object: &Value) -> bool {
+    let versions = text(selector, "/apiVersion").zip(text(object, "/apiVersion"));
+    versions.is_none_or(|(wanted, version)| wanted == version)
+}
+
+/// A workload without a binding that no policy selects, because the one that names it has another version in its selector.
+pub(super) fn of_another_version(world: &World) -> Option<Cause> {
+    let mut policies = world
+        .objects()
+        .filter(|(id, _)| POLICY_KINDS.contains(&id.kind.as_str()));
+    policies.find_map(|(policy, object)| {
+        let mut selectors = list(object, "/spec/resourceSelectors").iter();
+        selectors.find_map(|selector| {
+            let mut named = world.objects().filter(|(id, _)| selects(selector, policy, id));
+            let (template, object) = named.find(|(_, object)| !has_version(selector, object))?;
+            if is_bound(world, template) {
+                return None;
+            }
+            let [wanted, version] = [selector, &**object].map(|it| text(it, "/apiVersion").unwrap_or_default());
+            let text = format!(
+                "{} {} selects {} {} of {wanted}; this one is of {version}",
+                policy.kind, policy.name, template.kind, template.name
+            );
+            Some(Cause::new("a policy selects another version of a workload", text))
+        })
+    })
 }
 
 fn is_bound(world: &World, template: &ObjectId) -> bool {
@@ -143,6 +174,24 @@ mod tests {
         let [one, two] = job;
         assert_eq!(unbound(&world(&[one, two, binding("Job", "job")])), None);
         assert_eq!(unbound(&world(&[named("Job", "job"), policy("Job", "other")])), None);
+    }
+
+    #[test]
+    fn a_selector_of_another_version_is_the_cause_and_selects_nothing() {
+        let [mut job, mut policy] = [named("Job", "job"), policy("Job", "job")];
+        job.1["apiVersion"] = json!("batch/v1");
+        policy.1["spec"]["resourceSelectors"][0]["apiVersion"] = json!("batch/v2");
+        let objects = world(&[job.clone(), policy.clone()]);
+        let told = "PropagationPolicy policy selects Job job of batch/v2; this one is of batch/v1";
+        assert_eq!(
+            of_another_version(&objects).map(|cause| cause.text).as_deref(),
+            Some(told)
+        );
+        assert_eq!(unbound(&objects), None);
+        policy.1["spec"]["resourceSelectors"][0]["apiVersion"] = json!("batch/v1");
+        let objects = world(&[job, policy]);
+        assert_eq!(of_another_version(&objects), None);
+        assert!(unbound(&objects).is_some());
     }
 
     #[test]
