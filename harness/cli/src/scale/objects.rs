@@ -28,7 +28,7 @@ impl Run<'_> {
             return Ok(());
         }
         let definition =
-            definition(&self.settings.roots).map_err(|error| Stopped::broken(ScaleError::Definition(error)))?;
+            definition(&self.options.roots).map_err(|error| Stopped::broken(ScaleError::Definition(error)))?;
         let clusters = std::iter::once(self.fleet.control()).chain(self.fleet.members());
         let each = clusters.map(|cluster| {
             let (client, definition) = (cluster.inside(BATON), &definition);

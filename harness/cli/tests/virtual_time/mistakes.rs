@@ -179,10 +179,7 @@ fn matchers_that_hold_for_anything_or_for_nothing_are_told() {
             "{metadata: {uid: {mentions: []}}}",
             "metadata.uid: `mentions: []` matches anything",
         ),
-        (
-            time,
-            "metadata.creationTimestamp: no time meets both bounds of `after`",
-        ),
+        (time, "metadata.creationTimestamp: no time meets both bounds of `after`"),
     ] {
         for mode in ["now", "never"] {
             let (code, told) = messages(&of_deployment(mode, pattern));

@@ -10,6 +10,7 @@ use super::{Finding, SnapshotText};
 use crate::{
     case::model::Expect,
     names::RequirementId,
+    plan::Plan,
     timeline::{Entry, Event, Mark, StepEnd, Timeline, World},
     watch::is_left_to_garbage_collector,
 };
@@ -58,6 +59,9 @@ pub struct Ran<'a> {
     /// Entries from its start mark (inclusive) to its end mark (exclusive).
     pub entries: Range<usize>,
     pub began: Duration,
+    /// When the first of the steps that act directly before it had ended; when it began, if there is none. A period that the
+    /// step judges counts from there at the earliest.
+    pub acted: Duration,
     pub end: Option<(&'a StepEnd, &'a Entry)>,
 }
 
@@ -69,8 +73,8 @@ impl Ran<'_> {
     }
 }
 
-/// Returns the steps that ran, by number.
-pub fn ran(timeline: &Timeline) -> BTreeMap<usize, Ran<'_>> {
+/// Returns the steps of a plan that ran, by number.
+pub fn ran<'a>(plan: &Plan, timeline: &'a Timeline) -> BTreeMap<usize, Ran<'a>> {
     let mut ran: BTreeMap<usize, Ran<'_>> = BTreeMap::new();
     for (index, entry) in timeline.entries().iter().enumerate() {
         match &entry.event {
@@ -80,6 +84,7 @@ pub fn ran(timeline: &Timeline) -> BTreeMap<usize, Ran<'_>> {
                     Ran {
                         entries: index..timeline.entries().len(),
                         began: entry.at,
+                        acted: acted(plan, *step, &ran).unwrap_or(entry.at),
                         end: None,
                     },
                 );
@@ -94,6 +99,14 @@ pub fn ran(timeline: &Timeline) -> BTreeMap<usize, Ran<'_>> {
         }
     }
     ran
+}
+
+/// When the first of the steps that act directly before a step had ended.
+fn acted(plan: &Plan, step: usize, ran: &BTreeMap<usize, Ran<'_>>) -> Option<Duration> {
+    let before = plan.steps.get(..step)?;
+    let acting = before.iter().rev().take_while(|it| it.action.acts()).count();
+    let first = ran.get(&(step - acting)).filter(|_| acting > 0)?;
+    first.end.map(|(_, entry)| entry.at)
 }
 
 /// The part of a timeline that is judged, without the clean-up.

@@ -28,7 +28,7 @@ use crate::{
 
 /// Judges all steps that ran; one that did not end well, or did not run at all, is a finding.
 pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
-    let ran = ran(timeline);
+    let ran = ran(plan, timeline);
     let situations = Situations::of(plan);
     let mut ground = Ground::default();
     let mut judged = Judged::default();

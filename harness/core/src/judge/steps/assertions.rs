@@ -1,13 +1,16 @@
 //! Assertions: how each came out, what it shows and refutes, and what the steps after it can build on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use super::{DifferenceKind, Finding, Judged, Ran, before_clean_up, difference};
 use crate::{
     case::model::{Assertion, Expect, Mode},
     names::RequirementId,
     pattern::path,
-    timeline::{StepEnd, Timeline},
+    timeline::{Entry, StepEnd, Timeline},
     watch::{Evidence, Known, Outcome, Standpoint, Watch},
 };
 
@@ -70,6 +73,11 @@ pub(super) fn judge(
     if let Some(reason) = &ground.lost {
         return judged.leave_open(claimed, reason);
     }
+    if let Mode::Consistently(time) = assertion.mode
+        && run.began > run.acted + time
+    {
+        return judged.leave_open(claimed, "the steps before it took longer than it lasts");
+    }
     let evidence = match outcome(assertion, standpoint, run, timeline) {
         None => return judged.leave_open(claimed, "the run ended before it could be told"),
         Some(Outcome::Held(_)) => return judged.proved.extend(claimed),
@@ -110,6 +118,16 @@ pub(super) fn judge(
     }
 }
 
+/// The entries in which a condition must hold all the time. Where a machine takes its time for the steps before, a period
+/// that they begin is over sooner after them than the case says: what follows its end is not looked at.
+fn meanwhile<'a>(time: Duration, run: &Ran<'_>, timeline: &'a Timeline) -> &'a [Entry] {
+    let entries = &timeline.entries()[run.entries.start + 1..run.entries.end];
+    let is_exact = timeline.begin().is_some_and(|begin| begin.order.is_exact());
+    let over = |entry: &Entry| !is_exact && entry.at > run.acted + time;
+    let end = entries.iter().position(over);
+    &entries[..end.unwrap_or(entries.len())]
+}
+
 /// How an assertion came out; nothing if it was still open when the target ended, or time did.
 fn outcome(assertion: &Assertion, standpoint: Standpoint, run: &Ran<'_>, timeline: &Timeline) -> Option<Outcome> {
     let entries = timeline.entries();
@@ -117,7 +135,8 @@ fn outcome(assertion: &Assertion, standpoint: Standpoint, run: &Ran<'_>, timelin
     let mut watch = Watch::begin(assertion.mode, &assertion.condition, history, standpoint);
     let rest = match assertion.mode {
         Mode::Never => &before_clean_up(timeline)[run.entries.start + 1..],
-        Mode::Now | Mode::Eventually | Mode::Consistently(_) | Mode::Observed | Mode::FirstSeen => {
+        Mode::Consistently(time) => meanwhile(time, run, timeline),
+        Mode::Now | Mode::Eventually | Mode::Observed | Mode::FirstSeen => {
             &entries[run.entries.start + 1..run.entries.end]
         }
     };

@@ -1,0 +1,59 @@
+//! A machine that takes its time between two steps shortens the period that the first of them begins.
+
+mod common;
+
+use baton_core::{
+    case::model::Action,
+    judge::{self, Verdict},
+    plan::Plan,
+    timeline::{Mark, StepEnd},
+};
+use common::story::{Story, binding};
+use rstest::rstest;
+use serde_json::json;
+
+/// A workload tolerates the first of two taints for 300 s. It leaves at a time; the second taint comes at another, and the
+/// case looks on for 299 s from there.
+fn leaves(at: f64, second: f64) -> Verdict {
+    let plan = Plan::of(&common::case_named("shortest-toleration-shortest-first"));
+    let looks = |action: &Action| matches!(action, Action::Assert(_));
+    let number = plan.steps.iter().position(|step| looks(&step.action)).unwrap();
+    let placed = |cluster: &str| binding("deploy", json!({"clusters": [{"name": cluster}]}));
+    let step = |story: Story, step: usize, began: f64, ended: f64| {
+        let (text, end) = (String::new(), StepEnd::Done);
+        let story = story.mark(began, Mark::StepStarted { step, text });
+        story.mark(ended, Mark::StepEnded { step, end })
+    };
+    let origin = Mark::RoleBound {
+        role: "origin".into(),
+        cluster: "member1".into(),
+    };
+    let mut story = Story::begin().target(1.0, "ResourceBinding", placed("member1"));
+    for earlier in 0..number - 1 {
+        story = step(story, earlier, 2.0, 2.0);
+    }
+    story = step(story, number - 1, 2.0, second)
+        .mark(second, origin)
+        .target(at, "ResourceBinding", placed("member2"));
+    let looked = Mark::StepStarted {
+        step: number,
+        text: String::new(),
+    };
+    story = story.mark(second, looked);
+    story.0.sort_by_key(|entry| entry.at);
+    let ended = Mark::StepEnded {
+        step: number,
+        end: StepEnd::Done,
+    };
+    judge::judge(&plan, &story.mark(second + 299.0, ended).timeline())
+}
+
+#[rstest]
+#[case::in_time(302.5, 2.1, false)]
+#[case::in_time_though_the_second_taint_came_late(302.5, 12.0, false)]
+#[case::too_early(290.0, 2.1, true)]
+#[case::too_early_though_the_second_taint_came_late(290.0, 12.0, true)]
+fn a_period_counts_from_the_first_step(#[case] at: f64, #[case] second: f64, #[case] is_broken: bool) {
+    let broken = leaves(at, second).broken();
+    assert_eq!(broken.iter().any(|id| id.as_str() == "TNT-04"), is_broken, "{broken:?}");
+}
