@@ -16,7 +16,7 @@ use rstest::rstest;
 const REFUSED: &str = "applying PropagationPolicy policy was refused: purgeMode: Unsupported value";
 
 /// The verdict on a run of a case whose policy is refused, if its requirement has a consequence.
-fn refused(case: &Case, consequence: Consequence, earlier: Option<StepEnd>) -> Verdict {
+fn refused(case: &Case, consequence: Consequence, earlier: Option<&StepEnd>) -> Verdict {
     let plan = Plan::of(case);
     let is_policy = |action: &Action| matches!(action, Action::Apply { proves, .. } if !proves.is_empty());
     let last = plan
@@ -29,7 +29,7 @@ fn refused(case: &Case, consequence: Consequence, earlier: Option<StepEnd>) -> V
     let mut story = Story::in_order();
     for step in 0..last {
         let text = String::new();
-        let end = earlier.clone().unwrap_or(StepEnd::Done);
+        let end = earlier.cloned().unwrap_or(StepEnd::Done);
         story = story
             .mark(1.0, Mark::StepStarted { step, text })
             .mark(1.0, Mark::StepEnded { step, end });
@@ -69,7 +69,7 @@ fn an_earlier_finding_is_kept() {
     let verdict = refused(
         &common::case_named("directly-older-spelling"),
         Consequence::None,
-        Some(earlier),
+        Some(&earlier),
     );
     assert_eq!(verdict.unsupported, None);
     assert!(!verdict.findings.is_empty(), "{verdict:?}");

@@ -1,5 +1,7 @@
 //! An eviction task has the purge mode and the grace period of the policy, or the mode of the option.
 
+#![expect(clippy::needless_pass_by_value, reason = "JSON is made where it is passed")]
+
 mod common;
 
 use baton_core::{case::model::Invariant, timeline::Change};

@@ -18,7 +18,7 @@ use crate::files::Roots;
 /// Number of workloads or definitions that are created at the same time.
 const AT_ONCE: usize = 16;
 
-/// The definition of FlinkDeployments.
+/// The definition of the kind `FlinkDeployment`.
 const FLINK: &str = "fixtures/flink/crd.yaml";
 
 impl Run<'_> {

@@ -2,6 +2,7 @@
 //! lines, as SVG.
 
 use std::{
+    cmp::Ordering,
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
 };
@@ -133,15 +134,19 @@ fn transitions(journal: &Journal) -> Vec<(&Transition, Had)> {
 fn line(svg: &mut String, from: (usize, usize), to: (usize, usize), transition: &Transition, had: Had) {
     let middle = |y: usize| y + HEIGHT / 2;
     let (from_y, to_y) = (middle(from.1), middle(to.1));
-    let (start, end, bend_start, bend_end) = if from.0 < to.0 {
-        let (start, end) = (from.0 + WIDTH, to.0);
-        (start, end, start + GAP_X / 2, end - GAP_X / 2)
-    } else if from.0 > to.0 {
-        let (start, end) = (from.0, to.0 + WIDTH);
-        (start, end, start - GAP_X / 2, end + GAP_X / 2)
-    } else {
-        let side = from.0 + WIDTH;
-        (side, side, side + GAP_X / 2, side + GAP_X / 2)
+    let (start, end, bend_start, bend_end) = match from.0.cmp(&to.0) {
+        Ordering::Less => {
+            let (start, end) = (from.0 + WIDTH, to.0);
+            (start, end, start + GAP_X / 2, end - GAP_X / 2)
+        }
+        Ordering::Greater => {
+            let (start, end) = (from.0, to.0 + WIDTH);
+            (start, end, start - GAP_X / 2, end + GAP_X / 2)
+        }
+        Ordering::Equal => {
+            let side = from.0 + WIDTH;
+            (side, side, side + GAP_X / 2, side + GAP_X / 2)
+        }
     };
     let Transition { from, to } = transition;
     put(

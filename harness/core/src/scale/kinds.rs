@@ -104,9 +104,9 @@ impl Kind {
 pub struct Shares {
     /// Of Deployments.
     pub deployments: u16,
-    /// Of StatefulSets.
+    /// Of `StatefulSet`s.
     pub stateful_sets: u16,
-    /// Of FlinkDeployments.
+    /// Of `FlinkDeployment`s.
     pub flink_deployments: u16,
 }
 

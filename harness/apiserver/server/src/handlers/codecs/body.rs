@@ -38,11 +38,11 @@ impl ResponseBody {
         }
     }
 
-    /// Adds the bytes of the lines of a watch to a counter when they are sent.
-    pub(crate) fn count_lines(&mut self, counter: Arc<AtomicU64>) {
+    /// Adds the bytes of the lines of a watch to `sent` when they are sent.
+    pub(crate) fn count_lines(&mut self, sent: Arc<AtomicU64>) {
         match &mut self.0 {
             Inner::Full(_) => {}
-            Inner::Lines(_, counted) => *counted = Some(counter),
+            Inner::Lines(_, counted) => *counted = Some(sent),
         }
     }
 }
