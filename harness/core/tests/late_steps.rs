@@ -2,11 +2,13 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use baton_core::{
     case::model::Action,
     judge::{self, Verdict},
     plan::Plan,
-    timeline::{Mark, StepEnd},
+    timeline::{Change, Event, Mark, StepEnd},
 };
 use common::story::{Story, binding};
 use rstest::rstest;
@@ -50,6 +52,54 @@ fn leaves(at: f64, second: f64) -> Verdict {
         end: StepEnd::Done,
     };
     judge::judge(&plan, &story.mark(second + 299.0, ended).timeline())
+}
+
+/// A workload is on the destination from second 4 on, and the old copy goes at a time. The case looks at it for 118 s from
+/// another on, after it has waited for the destination.
+fn goes(at: f64, looked: f64) -> bool {
+    let plan = Plan::of(&common::case_named("default-period-by-option"));
+    let looks = |action: &Action| matches!(action, Action::Assert(_));
+    let number = plan
+        .steps
+        .iter()
+        .position(|step| looks(&step.action))
+        .unwrap_or_default();
+    let step = |story: Story, step: usize, began: f64, ended: f64| {
+        let (text, end) = (String::new(), StepEnd::Done);
+        let story = story.mark(began, Mark::StepStarted { step, text });
+        story.mark(ended, Mark::StepEnded { step, end })
+    };
+    let origin = Mark::RoleBound {
+        role: "origin".into(),
+        cluster: "member1".into(),
+    };
+    let copy = |story: Story, at: f64, change: Change| {
+        let mut story = story.copy(at, "member1", change);
+        if let Some(Event::Revision(revision)) = story.0.last_mut().map(|entry| &mut entry.event) {
+            revision.object = Arc::new(json!({"metadata": {"name": "deploy", "namespace": "default"}}));
+        }
+        story
+    };
+    let mut story = copy(Story::begin(), 1.0, Change::Added).mark(1.0, origin);
+    for earlier in 0..number - 1 {
+        story = step(story, earlier, 4.0, 4.0);
+    }
+    story = step(story, number - 1, 4.0, looked);
+    story = copy(step(story, number, looked, looked + 118.0), at, Change::Deleted);
+    story.0.sort_by_key(|entry| entry.at);
+    let broken = judge::judge(&plan, &story.timeline()).broken();
+    broken.iter().any(|id| id.as_str() == "GRE-09")
+}
+
+#[rstest]
+#[case::in_time(123.0, 4.2, false)]
+#[case::in_time_though_the_wait_took_long(123.0, 6.0, false)]
+#[case::too_early(100.0, 4.2, true)]
+#[case::too_early_though_the_wait_took_long(100.0, 6.0, true)]
+// A wait of a minute is part of the case: the period that it judges begins afterwards.
+#[case::after_a_wait_that_takes_a_minute(170.0, 64.0, true)]
+fn a_wait_for_the_target_shortens_a_period_a_little(#[case] at: f64, #[case] looked: f64, #[case] is_broken: bool) {
+    assert_eq!(goes(at, looked), is_broken);
 }
 
 #[rstest]

@@ -59,9 +59,8 @@ pub struct Ran<'a> {
     /// Entries from its start mark (inclusive) to its end mark (exclusive).
     pub entries: Range<usize>,
     pub began: Duration,
-    /// When the first of the steps that act directly before it had ended; when it began, if there is none. A period that the
-    /// step judges counts from there at the earliest.
-    pub acted: Duration,
+    /// When the steps that act before it had begun to have an effect; when it began, if there are none.
+    pub acted: Acted,
     pub end: Option<(&'a StepEnd, &'a Entry)>,
 }
 
@@ -84,7 +83,7 @@ pub fn ran<'a>(plan: &Plan, timeline: &'a Timeline) -> BTreeMap<usize, Ran<'a>> 
                     Ran {
                         entries: index..timeline.entries().len(),
                         began: entry.at,
-                        acted: acted(plan, *step, &ran).unwrap_or(entry.at),
+                        acted: Acted::before(plan, *step, &ran, entry.at),
                         end: None,
                     },
                 );
@@ -101,12 +100,38 @@ pub fn ran<'a>(plan: &Plan, timeline: &'a Timeline) -> BTreeMap<usize, Ran<'a>> 
     ran
 }
 
-/// When the first of the steps that act directly before a step had ended.
-fn acted(plan: &Plan, step: usize, ran: &BTreeMap<usize, Ran<'_>>) -> Option<Duration> {
-    let before = plan.steps.get(..step)?;
-    let acting = before.iter().rev().take_while(|it| it.action.acts()).count();
-    let first = ran.get(&(step - acting)).filter(|_| acting > 0)?;
-    first.end.map(|(_, entry)| entry.at)
+/// When the steps that act before a step had begun to have an effect.
+#[derive(Debug, Clone, Copy)]
+pub struct Acted {
+    /// End of the first of the steps that act directly before it.
+    directly: Duration,
+    /// The same, if steps that wait for the target may come between.
+    at_all: Duration,
+}
+
+impl Acted {
+    /// Longest time of the steps that wait for the target, by which a period is shortened. Where they take longer, the case
+    /// means the time after them.
+    const WAITS: Duration = Duration::from_secs(3);
+
+    fn before(plan: &Plan, step: usize, ran: &BTreeMap<usize, Ran<'_>>, began: Duration) -> Self {
+        let ended = |step: usize| ran.get(&step)?.end.map(|(_, entry)| entry.at);
+        let acts = |step: &usize| plan.steps.get(*step).is_some_and(|it| it.action.acts());
+        let waits = (0..step).rev().take_while(|it| !acts(it)).count();
+        let first_before = |step: usize| (0..step).rev().take_while(acts).last().and_then(ended);
+        let at_all = first_before(step - waits).unwrap_or(began);
+        Self {
+            directly: if waits == 0 { at_all } else { began },
+            at_all,
+        }
+    }
+
+    /// Returns the moment from which a period counts that the steps before may have begun: a slow machine takes its time
+    /// between them and the step that judges the period.
+    pub fn period_from(&self, period: Duration) -> Duration {
+        let most = Self::WAITS.min(period / 4);
+        self.at_all.max(self.directly.saturating_sub(most)).min(self.directly)
+    }
 }
 
 /// The part of a timeline that is judged, without the clean-up.

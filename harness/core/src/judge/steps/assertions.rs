@@ -74,7 +74,7 @@ pub(super) fn judge(
         return judged.leave_open(claimed, reason);
     }
     if let Mode::Consistently(time) = assertion.mode
-        && run.began > run.acted + time
+        && run.began > run.acted.period_from(time) + time
     {
         return judged.leave_open(claimed, "the steps before it took longer than it lasts");
     }
@@ -123,7 +123,7 @@ pub(super) fn judge(
 fn meanwhile<'a>(time: Duration, run: &Ran<'_>, timeline: &'a Timeline) -> &'a [Entry] {
     let entries = &timeline.entries()[run.entries.start + 1..run.entries.end];
     let is_exact = timeline.begin().is_some_and(|begin| begin.order.is_exact());
-    let over = |entry: &Entry| !is_exact && entry.at > run.acted + time;
+    let over = |entry: &Entry| !is_exact && entry.at > run.acted.period_from(time) + time;
     let end = entries.iter().position(over);
     &entries[..end.unwrap_or(entries.len())]
 }
