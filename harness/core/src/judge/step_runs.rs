@@ -107,6 +107,8 @@ pub struct Acted {
     directly: Duration,
     /// The same, if steps that wait for the target may come between.
     at_all: Duration,
+    /// When the step began.
+    began: Duration,
 }
 
 impl Acted {
@@ -123,12 +125,17 @@ impl Acted {
         Self {
             directly: if waits == 0 { at_all } else { began },
             at_all,
+            began,
         }
     }
 
     /// Returns the moment from which a period counts that the steps before may have begun: a slow machine takes its time
     /// between them and the step that judges the period.
     pub fn period_from(&self, period: Duration) -> Duration {
+        if self.began > self.directly + period {
+            // The steps are not meant to be a part of the period.
+            return self.began;
+        }
         let most = Self::WAITS.min(period / 4);
         self.at_all.max(self.directly.saturating_sub(most)).min(self.directly)
     }

@@ -73,11 +73,6 @@ pub(super) fn judge(
     if let Some(reason) = &ground.lost {
         return judged.leave_open(claimed, reason);
     }
-    if let Mode::Consistently(time) = assertion.mode
-        && run.began > run.acted.period_from(time) + time
-    {
-        return judged.leave_open(claimed, "the steps before it took longer than it lasts");
-    }
     let evidence = match outcome(assertion, standpoint, run, timeline) {
         None => return judged.leave_open(claimed, "the run ended before it could be told"),
         Some(Outcome::Held(_)) => return judged.proved.extend(claimed),
