@@ -161,10 +161,19 @@ fn a_rate_is_kept_and_makes_workloads_wait() {
 
 #[test]
 fn the_same_seed_gives_the_same_figures() {
-    let of = || ScaleReport {
-        date: String::new(),
-        cost: Cost::default(),
-        ..measured(Arc::new(Reference), parameters(Profile::Directly))
+    let of = || {
+        let mut report = ScaleReport {
+            date: String::new(),
+            cost: Cost::default(),
+            ..measured(Arc::new(Reference), parameters(Profile::Directly))
+        };
+        // The certificate of the webhook is made anew for each run, and has not always the same length.
+        for it in &mut report.requests {
+            if it.kind == "ValidatingWebhookConfiguration" {
+                (it.placing_bytes, it.moving_bytes) = (None, None);
+            }
+        }
+        report
     };
     assert_eq!(of(), of());
 }

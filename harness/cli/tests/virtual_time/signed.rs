@@ -108,7 +108,7 @@ fn files_beside_a_report_do_not_judge_it() {
     };
     let name = "cases/proposal/deployment-directly.yaml";
     let weaker = std::str::from_utf8(baton_suite::read(name).unwrap()).unwrap();
-    let weaker = weaker.replacen("title: ", "title: Weaker. ", 1);
+    let weaker = weaker.replacen("members: 2", "members: 3", 1);
     fs::create_dir_all(folder.path().join("cases/proposal")).unwrap();
     fs::write(folder.path().join(name), weaker).unwrap();
     let run = [
