@@ -71,8 +71,8 @@ pub struct RunOptions {
     pub part_of: Option<Suite>,
     /// Longest time that a case may run without yielding before it is given up.
     pub silence: Duration,
-    /// Longest real time of a case, besides time that it waits for in real time; then it is ended and has no verdict. `None`
-    /// for no limit.
+    /// Longest real time of a case, not counting its own waits in real time. A case that takes longer is ended and has no
+    /// verdict. `None` for no limit.
     pub limit: Option<Duration>,
 }
 

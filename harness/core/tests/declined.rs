@@ -61,7 +61,7 @@ fn a_policy_that_a_document_asks_for_cannot(#[case] consequence: Consequence) {
     assert_eq!(verdict.broken(), [RequirementId::new("POL-06")].into());
 }
 
-/// What was found before counts all the same.
+/// A finding of an earlier step still counts.
 #[test]
 fn an_earlier_finding_is_kept() {
     let message = "applying Deployment deploy was refused".to_owned();

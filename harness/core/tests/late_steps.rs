@@ -14,65 +14,47 @@ use common::story::{Story, binding};
 use rstest::rstest;
 use serde_json::json;
 
-/// A workload tolerates the first of two taints for 300 s. It leaves at a time; the second taint comes at another, and the
-/// case looks on for 299 s from there.
-fn leaves(at: f64, second: f64) -> Verdict {
-    let plan = Plan::of(&common::case_named("shortest-toleration-shortest-first"));
-    let looks = |action: &Action| matches!(action, Action::Assert(_));
-    let number = plan
-        .steps
-        .iter()
-        .position(|step| looks(&step.action))
-        .unwrap_or_default();
-    let placed = |cluster: &str| binding("deploy", json!({"clusters": [{"name": cluster}]}));
-    let step = |story: Story, step: usize, began: f64, ended: f64| {
-        let (text, end) = (String::new(), StepEnd::Done);
-        let story = story.mark(began, Mark::StepStarted { step, text });
-        story.mark(ended, Mark::StepEnded { step, end })
-    };
-    let origin = Mark::RoleBound {
+/// The number of the first assertion of a plan.
+fn first_assertion(plan: &Plan) -> usize {
+    let mut steps = plan.steps.iter();
+    let place = steps.position(|step| matches!(step.action, Action::Assert(_)));
+    place.unwrap_or_default()
+}
+
+fn step(story: Story, step: usize, began: f64, ended: f64) -> Story {
+    let (text, end) = (String::new(), StepEnd::Done);
+    let story = story.mark(began, Mark::StepStarted { step, text });
+    story.mark(ended, Mark::StepEnded { step, end })
+}
+
+fn origin_is_member1() -> Mark {
+    Mark::RoleBound {
         role: "origin".into(),
         cluster: "member1".into(),
-    };
+    }
+}
+
+/// The verdict on a workload that tolerates the first of two taints, at second 2, for 300 s. It leaves at second `at`; the
+/// second taint comes at second `second`, and the case looks at the workload for 299 s from there.
+fn leaves(at: f64, second: f64) -> Verdict {
+    let plan = Plan::of(&common::case_named("shortest-toleration-shortest-first"));
+    let number = first_assertion(&plan);
+    let placed = |cluster: &str| binding("deploy", json!({"clusters": [{"name": cluster}]}));
     let mut story = Story::begin().target(1.0, "ResourceBinding", placed("member1"));
     for earlier in 0..number - 1 {
         story = step(story, earlier, 2.0, 2.0);
     }
-    story = step(story, number - 1, 2.0, second)
-        .mark(second, origin)
-        .target(at, "ResourceBinding", placed("member2"));
-    let looked = Mark::StepStarted {
-        step: number,
-        text: String::new(),
-    };
-    story = story.mark(second, looked);
+    story = step(story, number - 1, 2.0, second).mark(second, origin_is_member1());
+    story = step(story, number, second, second + 299.0).target(at, "ResourceBinding", placed("member2"));
     story.0.sort_by_key(|entry| entry.at);
-    let ended = Mark::StepEnded {
-        step: number,
-        end: StepEnd::Done,
-    };
-    judge::judge(&plan, &story.mark(second + 299.0, ended).timeline())
+    judge::judge(&plan, &story.timeline())
 }
 
-/// A workload is on the destination from second 4 on, and the old copy goes at a time. The case looks at it for 118 s from
-/// another on, after it has waited for the destination.
+/// Returns `true` if a case blames an old copy that goes at second `at`. Its task has been there since second 4; the case
+/// waits for the new copy until second `looked`, and then looks at the old one for 118 s.
 fn goes(at: f64, looked: f64) -> bool {
     let plan = Plan::of(&common::case_named("default-period-by-option"));
-    let looks = |action: &Action| matches!(action, Action::Assert(_));
-    let number = plan
-        .steps
-        .iter()
-        .position(|step| looks(&step.action))
-        .unwrap_or_default();
-    let step = |story: Story, step: usize, began: f64, ended: f64| {
-        let (text, end) = (String::new(), StepEnd::Done);
-        let story = story.mark(began, Mark::StepStarted { step, text });
-        story.mark(ended, Mark::StepEnded { step, end })
-    };
-    let origin = Mark::RoleBound {
-        role: "origin".into(),
-        cluster: "member1".into(),
-    };
+    let number = first_assertion(&plan);
     let copy = |story: Story, at: f64, change: Change| {
         let mut story = story.copy(at, "member1", change);
         if let Some(Event::Revision(revision)) = story.0.last_mut().map(|entry| &mut entry.event) {
@@ -80,7 +62,7 @@ fn goes(at: f64, looked: f64) -> bool {
         }
         story
     };
-    let mut story = copy(Story::begin(), 1.0, Change::Added).mark(1.0, origin);
+    let mut story = copy(Story::begin(), 1.0, Change::Added).mark(1.0, origin_is_member1());
     for earlier in 0..number - 1 {
         story = step(story, earlier, 4.0, 4.0);
     }

@@ -57,8 +57,8 @@ pub struct ExploreRun {
     /// Start no further plan after this time, such as 60s
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub budget: Option<Duration>,
-    /// End a plan after this time; it then counts as inconclusive. In real time, each plan has twice the time that its case
-    /// waits besides
+    /// End a plan after this time; it then counts as inconclusive. In real time, a plan also has
+    /// twice the time that its case waits
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
     pub max_plan_time: Duration,
     /// Number of faults of a plan: 1, 2 for pairs after all single faults, or 0 for random plans alone

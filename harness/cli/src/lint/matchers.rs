@@ -8,7 +8,7 @@ use baton_core::{
 
 use super::place::Sources;
 
-/// Matchers that are unlikely names of fields, which they are beside other keys in a map.
+/// Matchers whose names are unlikely names of fields. Next to other keys in a map, each would be the name of a field.
 const MATCHERS: [&str; 7] = ["atLeast", "atMost", "contains", "exactly", "lacks", "mentions", "oneOf"];
 
 /// Mistake in a matcher: the problem and the remedy.

@@ -22,7 +22,7 @@ const AT_ONCE: usize = 16;
 const FLINK: &str = "fixtures/flink/crd.yaml";
 
 impl Run<'_> {
-    /// Defines the kinds of the workloads that clusters do not have by themselves.
+    /// Defines the kinds of workloads that are not built into clusters.
     pub(super) async fn define(&self) -> Result<(), Stopped> {
         if self.parameters.kinds.of(Kind::FlinkDeployment) == 0 {
             return Ok(());

@@ -112,8 +112,7 @@ pub struct Acted {
 }
 
 impl Acted {
-    /// Longest time of the steps that wait for the target, by which a period is shortened. Where they take longer, the case
-    /// means the time after them.
+    /// Longest time by which steps that wait for the target shorten a period. If they take longer, the period follows them.
     const WAITS: Duration = Duration::from_secs(3);
 
     fn before(plan: &Plan, step: usize, ran: &BTreeMap<usize, Ran<'_>>, began: Duration) -> Self {
@@ -129,8 +128,8 @@ impl Acted {
         }
     }
 
-    /// Returns the moment from which a period counts that the steps before may have begun: a slow machine takes its time
-    /// between them and the step that judges the period.
+    /// Returns the start of a period that a step judges. The steps before it may have begun the period, and on a slow machine
+    /// much time can pass between them and the step.
     pub fn period_from(&self, period: Duration) -> Duration {
         if self.began > self.directly + period {
             // The steps are not meant to be a part of the period.

@@ -68,7 +68,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
                 }
             }
             action => {
-                acted((number, action), plan, run, timeline, &mut judged);
+                carry_out((number, action), plan, run, timeline, &mut judged);
                 if judged.unsupported.is_some() {
                     break;
                 }
@@ -110,7 +110,7 @@ fn ends_without_result(number: usize, plan: &Plan, run: &Ran<'_>, judged: &mut J
 }
 
 /// Judges a step that acts or waits.
-fn acted((number, action): (usize, &Action), plan: &Plan, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
+fn carry_out((number, action): (usize, &Action), plan: &Plan, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
     let ended = ended_badly(number, action, run, timeline);
     if let Some(reason) = ended.as_ref().and_then(|it| declined(it, plan, judged)) {
         judged.unsupported = Some(reason);

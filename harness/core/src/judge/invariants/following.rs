@@ -1,4 +1,4 @@
-//! What an eviction task takes over from the policy: how, and how fast, the old copy goes.
+//! The purge mode and the grace period that an eviction task takes over from the policy.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ pub(super) fn follows(history: &History<'_>, target: &Target<'_>, plan: Option<&
     found
 }
 
-/// What policies, or an option, say about evictions of one kind.
+/// Settings of policies, or of an option, for evictions of one kind.
 struct Asked {
     /// The purge modes, in their present spelling.
     modes: BTreeSet<String>,
@@ -58,7 +58,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Returns what a binding had been told until a task was written. None if nothing says it.
+    /// Returns the settings that a binding had until a task was written. `None` if there were none.
     fn of(history: &History<'_>, task: &Task, kind: &str, plan: Option<&Plan>) -> Option<Self> {
         let pointer = format!("/spec/failover/{kind}");
         let until = history.binding_of(task);

@@ -32,7 +32,7 @@ use crate::{
 /// Time within which an implementation may not have heard of a status, or of a rule.
 const NEWS: Duration = Duration::from_secs(5);
 
-/// What an implementation has heard of.
+/// The changes that an implementation knows of.
 pub(super) struct News<'a> {
     has_virtual_time: bool,
     allowances: &'a Allowances,

@@ -113,8 +113,8 @@ pub(super) fn judge(
     }
 }
 
-/// The entries in which a condition must hold all the time. Where a machine takes its time for the steps before, a period
-/// that they begin is over sooner after them than the case says: what follows its end is not looked at.
+/// Returns the entries in which a condition must hold all the time. On a slow machine, a period that earlier steps began can
+/// end before the step that judges it; the entries after this end are left out.
 fn meanwhile<'a>(time: Duration, run: &Ran<'_>, timeline: &'a Timeline) -> &'a [Entry] {
     let entries = &timeline.entries()[run.entries.start + 1..run.entries.end];
     let is_exact = timeline.begin().is_some_and(|begin| begin.order.is_exact());
