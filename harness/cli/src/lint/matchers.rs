@@ -38,7 +38,7 @@ pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
 }
 
 /// Returns the conditions of a step.
-fn conditions(step: &Step) -> Vec<&Condition> {
+pub(super) fn conditions(step: &Step) -> Vec<&Condition> {
     match &step.action {
         Action::Assert(assertion) => vec![&assertion.condition],
         Action::Wait { until, .. } | Action::Inject(Fault::StopControllerAfter(until)) => vec![until],

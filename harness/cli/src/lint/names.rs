@@ -5,9 +5,11 @@ use baton_core::{
     pattern::Pattern,
     yaml::Diagnostic,
 };
+use baton_decide::preserve::why_no_label_value;
 use serde_json::Value;
 
 use super::{
+    matchers::conditions,
     paths::text,
     place::{Part, Segment, Sources},
     policies::{applied, no_label_key, plain},
@@ -64,7 +66,7 @@ pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
                 found.push(sources.of_step(case, step, message, NAME_HELP));
             }
         }
-        for condition in conditions(step) {
+        for condition in expected(step) {
             let Expect::Match(whole) = &condition.expect else {
                 continue;
             };
@@ -107,20 +109,15 @@ fn looked_for(step: &Step) -> Vec<&ObjectRef> {
         | Action::Hold { of, .. }
         | Action::Release { of, .. }
         | Action::Capture { of, .. } => of_subject(of).into_iter().collect(),
-        _ => conditions(step)
-            .into_iter()
-            .filter_map(|it| of_subject(&it.of))
-            .collect(),
+        _ => expected(step).into_iter().filter_map(|it| of_subject(&it.of)).collect(),
     }
 }
 
 /// Returns the conditions that a step expects to be met.
-fn conditions(step: &Step) -> Vec<&Condition> {
+fn expected(step: &Step) -> Vec<&Condition> {
     match &step.action {
-        Action::Assert(assertion) if assertion.mode != Mode::Never => vec![&assertion.condition],
-        Action::Wait { until, .. } => vec![until],
-        Action::Order(order) => vec![&order.first, &order.then],
-        _ => Vec::new(),
+        Action::Assert(assertion) if assertion.mode == Mode::Never => Vec::new(),
+        _ => conditions(step),
     }
 }
 
@@ -153,11 +150,7 @@ fn no_name(api_version: &str, name: &str) -> Option<&'static str> {
 
 /// Returns `true` if a label can have this value, or one that a reference stands for.
 fn is_label_value(value: &str) -> bool {
-    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let at_end = |c: char| c.is_ascii_alphanumeric();
-    !plain(value)
-        || value.is_empty()
-        || value.len() <= 63 && value.chars().all(inner) && value.starts_with(at_end) && value.ends_with(at_end)
+    !plain(value) || why_no_label_value(value).is_none()
 }
 
 #[cfg(test)]
