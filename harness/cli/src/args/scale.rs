@@ -17,9 +17,9 @@ const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Scale {
-    /// Compare two results
+    /// What to do with results, instead of a run
     #[command(subcommand)]
-    pub compare: Option<ScaleCommand>,
+    pub command: Option<ScaleCommand>,
     /// The run
     #[command(flatten)]
     pub run: ScaleRun,
@@ -34,6 +34,14 @@ pub enum ScaleCommand {
         one: PathBuf,
         /// The second result
         other: PathBuf,
+    },
+    /// Write the page of a result again
+    Page {
+        /// The result, as written by --json
+        result: PathBuf,
+        /// Write the page to FILE
+        #[arg(short, long, value_name = "FILE")]
+        out: PathBuf,
     },
 }
 

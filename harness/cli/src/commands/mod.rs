@@ -21,7 +21,7 @@ use baton_cluster::{error_chain::error_chain, simulator::shapes};
 use baton_core::{names::RequirementId, plan::Plan, schema, yaml::Diagnostic};
 
 use crate::{
-    args::{Cli, Command, Schema},
+    args::{Cli, Command, ScaleCommand, Schema},
     files::Roots,
     lint,
     load::{LoadError, Suite},
@@ -105,8 +105,9 @@ fn carry_out(cli: &Cli) -> Exit {
                 explore::explore(suite, all, &roots, cli.root.as_deref(), &arguments.run)
             }),
         },
-        Command::Scale(arguments) => match &arguments.compare {
-            Some(asked) => scale::compare(asked),
+        Command::Scale(arguments) => match &arguments.command {
+            Some(ScaleCommand::Compare { one, other }) => scale::compare(one, other),
+            Some(ScaleCommand::Page { result, out }) => scale::write_page(result, out),
             None => with_suite(Suite::load(&roots), |suite| {
                 scale::scale(&suite, &roots, &arguments.run)
             }),

@@ -18,7 +18,7 @@ use baton_core::scale::{
 
 use super::{Exit, bad_input, not_loaded};
 use crate::{
-    args::{ScaleBackend, ScaleCommand, ScaleRun},
+    args::{ScaleBackend, ScaleRun},
     backend,
     files::Roots,
     interrupt::Interrupt,
@@ -35,18 +35,7 @@ const VIRTUAL_LIMIT: Duration = Duration::from_secs(3600);
 const REAL_LIMIT: Duration = Duration::from_secs(600);
 
 /// Compares two results.
-pub(super) fn compare(ScaleCommand::Compare { one, other }: &ScaleCommand) -> Exit {
-    let read = |path: &Path| {
-        let text = fs::read_to_string(path).map_err(|error| {
-            errln!("error: cannot read {}: {error}", path.display());
-            errln!("help: `baton scale --json FILE` writes results");
-            Exit::BadInput
-        })?;
-        ScaleReport::read(&text).map_err(|error| {
-            errln!("error: {}", path.display());
-            bad_input(&error, "`baton scale --json FILE` writes results")
-        })
-    };
+pub(super) fn compare(one: &Path, other: &Path) -> Exit {
     let (one, other) = match (read(one), read(other)) {
         (Ok(one), Ok(other)) => (one, other),
         (Err(exit), _) | (_, Err(exit)) => return exit,
@@ -56,6 +45,36 @@ pub(super) fn compare(ScaleCommand::Compare { one, other }: &ScaleCommand) -> Ex
     }
     outln!("{}", table::comparison(&one, &other));
     Exit::Conforms
+}
+
+/// Writes the page of a result.
+pub(super) fn write_page(result: &Path, out: &Path) -> Exit {
+    let report = match read(result) {
+        Ok(report) => report,
+        Err(exit) => return exit,
+    };
+    let page = page::render(&report).map_err(|error| error.to_string());
+    match page.and_then(|page| file::write(out, page.as_bytes()).map_err(|error| error.to_string())) {
+        Ok(()) => Exit::Conforms,
+        Err(error) => {
+            errln!("error: cannot write {}: {error}", out.display());
+            Exit::BadInput
+        }
+    }
+}
+
+/// Reads a result; a message names what is wrong with it.
+fn read(path: &Path) -> Result<ScaleReport, Exit> {
+    let help = "`baton scale --json FILE` writes results";
+    let text = fs::read_to_string(path).map_err(|error| {
+        errln!("error: cannot read {}: {error}", path.display());
+        errln!("help: {help}");
+        Exit::BadInput
+    })?;
+    ScaleReport::read(&text).map_err(|error| {
+        errln!("error: {}", path.display());
+        bad_input(&error, help)
+    })
 }
 
 /// Measures a run as the arguments say.

@@ -15,6 +15,9 @@ const TEMPLATE: &str = include_str!("page/scale.html");
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 200.0;
 
+/// Greatest width of a character of a label, in the font of the page.
+const CHARACTER: f64 = 6.8;
+
 /// Number of writes that are shown by kind; the others are in the table.
 const KINDS: usize = 14;
 
@@ -34,6 +37,8 @@ struct View<'a> {
     throttled: u64,
     plots: [Plot; 3],
     kinds: Vec<Write>,
+    /// Width of the longest name of `kinds`.
+    names: f64,
     width: f64,
     height: f64,
 }
@@ -90,6 +95,8 @@ pub fn render(report: &ScaleReport) -> Result<String, Error> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_template("page", TEMPLATE)?;
+    let kinds = kinds(report);
+    let longest = kinds.iter().map(|it| it.name.chars().count()).max();
     let view = View {
         report,
         end: report.end.words(),
@@ -103,7 +110,8 @@ pub fn render(report: &ScaleReport) -> Result<String, Error> {
         conflicts: report.refused_with(409),
         throttled: report.refused_with(429),
         plots: [recovery(report), over_time(report), throughput(report)],
-        kinds: kinds(report),
+        kinds,
+        names: steps(longest.unwrap_or_default()) * CHARACTER,
         width: WIDTH,
         height: HEIGHT,
     };

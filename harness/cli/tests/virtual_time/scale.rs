@@ -307,7 +307,11 @@ fn published_figures_are_those_of_the_published_results() {
     for (name, cells) in &rows {
         let text = fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
         let report = ScaleReport::read(&text).unwrap();
-        assert!(folder.join(format!("{name}.html")).exists(), "{name}");
+        let page = fs::read_to_string(folder.join(format!("{name}.html"))).unwrap();
+        assert!(
+            page == page::render(&report).unwrap(),
+            "`baton scale page {name}.json -o {name}.html` is due"
+        );
         assert_eq!((report.end, report.missing.len()), (End::Complete, 0), "{name}");
         let seconds = |phase: Phase| *report.phase(phase).unwrap();
         let programs = &report.cost.processes[1..];
