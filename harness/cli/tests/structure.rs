@@ -85,9 +85,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("harness/cluster", "runner::fault_injection -> runner::act"),
     ("harness/cluster", "runner::step_error -> runner::act"),
     ("harness/cluster", "runner::wait -> runner::act"),
-    ("harness/core", "case::shapes::steps -> case::shapes::conditions"),
-    ("harness/core", "case::shapes::steps -> case::shapes::fault_injection"),
-    ("harness/core", "case::shapes::subjects -> case::shapes::steps"),
     ("harness/core", "judge::invariants::pods -> judge::invariants::history"),
     (
         "harness/core",

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    case::shapes::CASE,
+    case::file::CASE,
     catalogue::{Catalogue, Requirement},
     implementation::shapes::TARGET,
     names::Feature,

@@ -24,7 +24,7 @@ fn refused(case: &Case, consequence: Consequence, earlier: Option<&StepEnd>) -> 
         .iter()
         .position(|step| is_policy(&step.action))
         .unwrap_or_default();
-    let claimed = plan.steps[last].action.claims();
+    let claimed = plan.steps[last].action.facts().claims;
     let asked = claimed.into_iter().map(|id| (id, consequence)).collect();
     let mut story = Story::in_order();
     for step in 0..last {

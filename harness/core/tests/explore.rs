@@ -136,12 +136,13 @@ fn a_variant_has_time_instead_of_assertions_and_keeps_what_later_steps_need() {
             Action::Capture { .. } => "capture",
             Action::Elapse(_) => "elapse",
             Action::Patch { .. } => "patch",
+            Action::Settle(_) => "settle",
             _ => "other",
         })
         .collect();
     assert_eq!(
         kinds,
-        ["apply", "bindRole", "capture", "elapse", "patch", "other", "elapse"],
+        ["apply", "bindRole", "capture", "elapse", "patch", "other", "settle"],
         "{text}"
     );
     let Action::Elapse(took) = &variant.steps[3].action else {

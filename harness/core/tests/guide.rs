@@ -13,7 +13,7 @@ use std::{
 };
 
 use baton_core::{
-    case::shapes::CASE,
+    case::file::CASE,
     catalogue::Catalogue,
     names::RequirementId,
     schema,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use baton_core::{
-    case::model::{Action, Case, Step, Subject},
+    case::model::{Case, Step},
     pattern,
     spelling::suggestion,
     yaml::{Diagnostic, plain},
@@ -51,10 +51,8 @@ impl Definitions {
     pub(super) fn with_those_of(&self, case: &Case) -> Self {
         let mut all = self.clone();
         for step in &case.steps {
-            if let Action::Apply { objects, .. } = &step.action {
-                for object in objects {
-                    all.add(object);
-                }
+            for write in step.action.facts().writes.iter().filter(|it| it.into.is_none()) {
+                all.add(write.value);
             }
         }
         all
@@ -130,18 +128,12 @@ pub(super) fn errors(case: &Case, known: &Definitions, sources: &Sources<'_>) ->
 
 /// Returns the objects that a step writes, each with its `apiVersion` and kind; the flag is `false` for patches.
 fn written(step: &Step) -> Vec<(&Value, (String, String), bool)> {
-    match &step.action {
-        Action::Apply { objects, .. } => {
-            let of = |object: &Value| (text(object, "/apiVersion"), text(object, "/kind"));
-            objects.iter().map(|object| (object, of(object), true)).collect()
-        }
-        Action::Patch {
-            of: Subject::Object(of),
-            merge,
-            ..
-        } => vec![(merge, (of.api_version.clone(), of.kind.clone()), false)],
-        _ => Vec::new(),
-    }
+    let writes = step.action.facts().writes.into_iter();
+    let known = writes.filter_map(|it| {
+        let (api_version, kind, _) = it.object()?;
+        Some((it.value, (api_version.to_owned(), kind.to_owned()), it.into.is_none()))
+    });
+    known.collect()
 }
 
 /// Validates an object. Required fields are checked only if the object is `whole`, not a patch.

@@ -1,7 +1,7 @@
 //! Matchers that hold for any value, and matchers that no value meets.
 
 use baton_core::{
-    case::model::{Action, Case, Condition, Expect, Fault, Step},
+    case::model::{Case, Expect},
     pattern::{Pattern, path},
     yaml::Diagnostic,
 };
@@ -19,7 +19,7 @@ pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for step in &case.steps {
         let mut mistakes = Vec::new();
-        for condition in conditions(step) {
+        for condition in step.action.facts().conditions {
             match &condition.expect {
                 Expect::Present | Expect::Absent => {}
                 Expect::Match(pattern) | Expect::NoMatch(pattern) => of_whole(pattern, &mut mistakes),
@@ -35,16 +35,6 @@ pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
         found.extend(told.map(|(message, help)| sources.of_step(case, step, message, help)));
     }
     found
-}
-
-/// Returns the conditions of a step.
-pub(super) fn conditions(step: &Step) -> Vec<&Condition> {
-    match &step.action {
-        Action::Assert(assertion) => vec![&assertion.condition],
-        Action::Wait { until, .. } | Action::Inject(Fault::StopControllerAfter(until)) => vec![until],
-        Action::Order(order) => vec![&order.first, &order.then],
-        _ => Vec::new(),
-    }
 }
 
 /// Finds mistakes in the pattern of a whole object.

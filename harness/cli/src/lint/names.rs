@@ -1,7 +1,7 @@
 //! Names and labels that no API server accepts.
 
 use baton_core::{
-    case::model::{Action, Case, Condition, Expect, Mode, ObjectRef, Step, Subject},
+    case::model::{Action, Case, Condition, Expect, ObjectRef, Step, Subject},
     pattern::Pattern,
     yaml::Diagnostic,
 };
@@ -9,7 +9,6 @@ use baton_decide::preserve::why_no_label_value;
 use serde_json::Value;
 
 use super::{
-    matchers::conditions,
     paths::text,
     place::{Part, Segment, Sources},
     policies::{applied, no_label_key, plain},
@@ -103,22 +102,19 @@ fn looked_for(step: &Step) -> Vec<&ObjectRef> {
     }
     match &step.action {
         Action::BindRole { from, .. } => vec![from],
-        Action::Patch { of, .. }
-        | Action::SetStatus { of, .. }
-        | Action::Delete { of, .. }
-        | Action::Hold { of, .. }
-        | Action::Release { of, .. }
-        | Action::Capture { of, .. } => of_subject(of).into_iter().collect(),
-        _ => expected(step).into_iter().filter_map(|it| of_subject(&it.of)).collect(),
+        Action::Capture { of, .. } => of_subject(of).into_iter().collect(),
+        action => {
+            let changed = action.facts().changes.map(|(_, of)| of);
+            let looked_at = expected(step).into_iter().map(|it| &it.of);
+            changed.into_iter().chain(looked_at).filter_map(of_subject).collect()
+        }
     }
 }
 
 /// Returns the conditions that a step expects to be met.
-fn expected(step: &Step) -> Vec<&Condition> {
-    match &step.action {
-        Action::Assert(assertion) if assertion.mode == Mode::Never => Vec::new(),
-        _ => conditions(step),
-    }
+pub(super) fn expected(step: &Step) -> Vec<&Condition> {
+    let facts = step.action.facts();
+    if facts.forbids { Vec::new() } else { facts.conditions }
 }
 
 fn member<'p>(pattern: &'p Pattern, name: &str) -> Option<&'p Pattern> {

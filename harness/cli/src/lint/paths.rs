@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::{
-    case::model::{Action, Case, Step, Subject, behaviors},
+    case::model::{Case, Step, behaviors},
     spelling::suggestion,
     yaml::Diagnostic,
 };
@@ -129,11 +129,12 @@ pub(super) fn schemas(case: &Case) -> BTreeMap<Kind, Value> {
         (((*api_version).to_owned(), (*kind).to_owned()), schema)
     });
     let mut schemas: BTreeMap<Kind, Value> = built_in.collect();
-    let applied = case.steps.iter().flat_map(|step| match &step.action {
-        Action::Apply { objects, .. } => objects.as_slice(),
-        _ => &[],
-    });
-    for definition in applied.filter(|object| object["kind"] == "CustomResourceDefinition") {
+    let objects = case
+        .steps
+        .iter()
+        .flat_map(|step| step.action.facts().writes)
+        .map(|it| it.value);
+    for definition in objects.filter(|object| object["kind"] == "CustomResourceDefinition") {
         let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
         for version in versions.into_iter().flatten() {
             let api_version = format!("{}/{}", text(definition, "/spec/group"), text(version, "/name"));
@@ -162,26 +163,14 @@ fn policies<'s>(
     step: &'s Step,
     selected: &mut BTreeMap<(String, String), BTreeSet<Kind>>,
 ) -> Vec<(BTreeSet<Kind>, &'s Value)> {
-    let objects: Vec<(String, String, &Value)> = match &step.action {
-        Action::Apply { objects, .. } => {
-            let named = objects
-                .iter()
-                .map(|it| (text(it, "/kind"), text(it, "/metadata/name"), it));
-            named.collect()
-        }
-        Action::Patch {
-            of: Subject::Object(of),
-            merge,
-            ..
-        } => vec![(of.kind.clone(), of.name.clone(), merge)],
-        _ => Vec::new(),
-    };
     let mut found = Vec::new();
-    for (kind, name, object) in objects {
-        if !matches!(kind.as_str(), "PropagationPolicy" | "ClusterPropagationPolicy") {
+    for write in step.action.facts().writes {
+        let (object, Some((_, kind @ ("PropagationPolicy" | "ClusterPropagationPolicy"), name))) =
+            (write.value, write.object())
+        else {
             continue;
-        }
-        let kinds = selected.entry((kind, name)).or_default();
+        };
+        let kinds = selected.entry((kind.to_owned(), name.to_owned())).or_default();
         if let Some(selectors) = object.pointer("/spec/resourceSelectors").and_then(Value::as_array) {
             let kind = |selector: &Value| (text(selector, "/apiVersion"), text(selector, "/kind"));
             *kinds = selectors.iter().map(kind).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use baton_core::{
-    case::model::{Action, Case, Place, Step, Subject},
+    case::model::{Action, Case, Place, Step},
     pattern,
     spelling::suggestion,
     yaml::Diagnostic,
@@ -235,27 +235,19 @@ fn is_workload(object: &Value) -> bool {
 /// Returns the policies that a case writes, whole or in part.
 pub(super) fn policies(case: &Case) -> impl Iterator<Item = (&Step, &Value)> {
     let is_policy = |kind: &str| matches!(kind, "PropagationPolicy" | "ClusterPropagationPolicy");
-    let whole = applied(case).map(|(step, _, object)| (step, object));
-    let whole = whole.filter(move |(_, object)| object["kind"].as_str().is_some_and(is_policy));
-    let patched = case.steps.iter().filter_map(move |step| match &step.action {
-        Action::Patch {
-            of: Subject::Object(of),
-            merge,
-            ..
-        } if is_policy(&of.kind) => Some((step, merge)),
-        _ => None,
+    let written = case.steps.iter().flat_map(|step| {
+        let writes = step.action.facts().writes.into_iter();
+        writes.map(move |write| (step, write))
     });
-    whole.chain(patched)
+    let of_policies = written.filter(move |(_, write)| write.object().is_some_and(|(_, kind, _)| is_policy(kind)));
+    of_policies.map(|(step, write)| (step, write.value))
 }
 
 /// Returns the objects that a case applies, each with its step and place.
 pub(super) fn applied(case: &Case) -> impl Iterator<Item = (&Step, &[Place], &Value)> {
     case.steps.iter().flat_map(|step| {
-        let (on, objects): (&[Place], &[Value]) = match &step.action {
-            Action::Apply { on, objects, .. } => (on, objects),
-            _ => (&[], &[]),
-        };
-        objects.iter().map(move |object| (step, on, object))
+        let applied = step.action.facts().writes.into_iter().filter(|it| it.into.is_none());
+        applied.map(move |it| (step, it.on, it.value))
     })
 }
 

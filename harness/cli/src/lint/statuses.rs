@@ -1,7 +1,7 @@
 //! Conditions on statuses that no status of that kind can meet.
 
 use baton_core::{
-    case::model::{Action, Case, Condition, Expect, Mode, Step, Subject},
+    case::model::{Case, Condition, Expect, Subject},
     pattern::{self, Pattern},
     spelling::suggestion,
     yaml::Diagnostic,
@@ -9,6 +9,7 @@ use baton_core::{
 use serde_json::Value;
 
 use super::{
+    names::expected,
     paths::{Kind, is_open, schemas},
     place::Sources,
 };
@@ -18,7 +19,7 @@ pub(super) fn impossible(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> 
     let schemas = schemas(case);
     let mut found = Vec::new();
     for step in &case.steps {
-        for condition in conditions(step) {
+        for condition in expected(step) {
             let Some((kind, statuses)) = statuses(condition) else {
                 continue;
             };
@@ -33,16 +34,6 @@ pub(super) fn impossible(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> 
         }
     }
     found
-}
-
-/// Returns the conditions of a step.
-fn conditions(step: &Step) -> Vec<&Condition> {
-    match &step.action {
-        Action::Assert(assertion) if assertion.mode != Mode::Never => vec![&assertion.condition],
-        Action::Wait { until, .. } => vec![until],
-        Action::Order(order) => vec![&order.first, &order.then],
-        _ => Vec::new(),
-    }
 }
 
 /// Returns the kind of workload of a condition, and the patterns for its status, on members or as it was collected.

@@ -58,11 +58,8 @@ pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
 /// Returns the objects on the timeline that a step is about.
 fn looked_at(step: &Step) -> Vec<&Subject> {
     match &step.action {
-        Action::Assert(assertion) => vec![&assertion.condition.of],
-        Action::Order(order) => vec![&order.first.of, &order.then.of],
-        Action::Wait { until, .. } => vec![&until.of],
         Action::Capture { of, .. } => vec![of],
-        _ => Vec::new(),
+        action => action.facts().conditions.into_iter().map(|it| &it.of).collect(),
     }
 }
 
@@ -71,7 +68,7 @@ fn looked_at(step: &Step) -> Vec<&Subject> {
 fn taints_that_move_nothing(case: &Case, sources: &Sources<'_>) -> Option<Diagnostic> {
     let waits = |step: &Step| matches!(&step.action, Action::BindRole { not, .. } if !not.is_empty());
     let before = &case.steps[..case.steps.iter().position(waits)?];
-    let acts = before.iter().filter(|step| step.action.acts());
+    let acts = before.iter().filter(|step| step.action.facts().acts);
     let mut taints = Vec::new();
     for step in acts {
         match &step.action {
@@ -110,9 +107,10 @@ fn misspelt_gates(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
 /// Returns warnings about gates that the case depends on; they are off by default.
 fn switched_off(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let says = |gate: &str| case.controller.feature_gates.contains_key(gate);
-    let preserves = |action: &Action| match action {
-        Action::Apply { objects, .. } => objects.iter().any(preserves_state),
-        _ => false,
+    // A case may edit a policy to show that the edit has no effect on a failover that has begun.
+    let preserves = |action: &Action| {
+        let mut applied = action.facts().writes.into_iter().filter(|it| it.into.is_none());
+        applied.any(|it| preserves_state(it.value))
     };
     let evicts = |action: &Action| matches!(action, Action::Taint { taint, .. } if taint.effect == "NoExecute");
     let moves = case.steps.iter().any(|step| match &step.action {

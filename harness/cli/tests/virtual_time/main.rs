@@ -24,6 +24,7 @@ mod mistakes;
 mod own_crd;
 mod report_matrix;
 mod scale;
+mod settle;
 mod signed;
 mod time_factor;
 mod undeclared;

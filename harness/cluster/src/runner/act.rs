@@ -121,19 +121,8 @@ impl Run<'_> {
                     self.change(action, &control, &member, &known.bindings).await?;
                 }
             }
-            Action::BindRole { .. }
-            | Action::Capture { .. }
-            | Action::CaptureNow(_)
-            | Action::Refused(_)
-            | Action::Inject(_)
-            | Action::Start(_)
-            | Action::Run(_)
-            | Action::Elapse(_)
-            | Action::Wait { .. }
-            | Action::Assert(_)
-            | Action::Order(_)
-            | Action::Metric(_)
-            | Action::Snapshot(_) => {}
+            // `Run::step` carries out the others.
+            _ => {}
         }
         Ok(())
     }

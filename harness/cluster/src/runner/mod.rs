@@ -377,6 +377,10 @@ impl Run<'_> {
                 self.let_pass(*time).await;
                 StepEnd::Done
             }
+            Action::Settle(most) => {
+                self.settle(*most).await;
+                StepEnd::Done
+            }
             // Evaluated from the timeline afterwards.
             Action::Snapshot(_) | Action::Order(_) => StepEnd::Done,
             Action::Metric(assertion) => self.metric(assertion).await,

@@ -5,7 +5,10 @@ use std::time::Duration;
 use baton_core::{
     case::model::{Assertion, Condition, Expect, Mode, ObjectRef, Phase, Place, Subject},
     cause,
-    judge::failovers::result_of,
+    judge::{
+        failovers::result_of,
+        settled::{REST, is_change, is_settled},
+    },
     names::{ClusterName, RoleName},
     pattern::Pattern,
     select,
@@ -280,6 +283,34 @@ impl Run<'_> {
         let mut wait = Wait::begin(time, None);
         while let Some(more) = self.news(&mut wait).await {
             self.seen.extend(more);
+        }
+    }
+
+    /// Waits until every failover is over and nothing has changed for a while, at most for this time.
+    pub(super) async fn settle(&mut self, most: Duration) {
+        let end = Instant::now() + most;
+        self.read_on();
+        let mut world = World::after(&self.seen);
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let mut rest = Wait::begin(left.min(REST), None);
+            let changed = loop {
+                let Some(news) = self.news(&mut rest).await else {
+                    break false;
+                };
+                for entry in &news {
+                    world.step(entry);
+                }
+                let changes = news.iter().any(is_change);
+                self.seen.extend(news);
+                if changes {
+                    break true;
+                }
+            };
+            let is_over = !changed && (is_settled(&world) || left <= REST);
+            if is_over || self.ended {
+                return;
+            }
         }
     }
 

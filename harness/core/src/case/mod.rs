@@ -4,11 +4,13 @@
 //! requirement ids and paths were checked when the file was read. On the way there:
 //!
 //! - `scenarios`: one file, several cases; `parameters`: what differs between them;
-//! - [`shapes`]: what a file may hold; [`refs`]: what it refers to; `steps`, `setup` and [`read`](mod@read): taking it in.
+//! - [`file`](mod@file): the fields of a file; `steps`: the kinds of steps, each with its reader; [`shapes`]: their fields;
+//! - [`refs`]: references in a file; `setup` and [`read`](mod@read): the reader of a file.
 //!
 //! [`claims`] says what an assertion shows by which fields; [`sharing`], which cases can be run side by side.
 
 pub mod claims;
+pub mod file;
 pub mod model;
 mod parameters;
 pub mod read;

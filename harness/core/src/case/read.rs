@@ -8,11 +8,11 @@ use std::{
 use serde_json::Value;
 
 use super::{
+    file,
     model::{Action, Case, Invariant},
     refs::{self, ReadContext, Scope},
     scenarios,
     setup::controller_setup,
-    shapes,
     steps::Reader,
 };
 use crate::{
@@ -82,15 +82,15 @@ pub fn expanded(file: &Path, bytes: &[u8], context: &ReadContext<'_>) -> Result<
 
 impl Reader<'_> {
     fn case(&mut self, root: &Node, area: &str) -> Option<Case> {
-        let fields = self.decoder.shape(root, &shapes::CASE)?;
-        for (name, value) in [("apiVersion", shapes::API_VERSION), ("kind", "Case")] {
+        let fields = self.decoder.shape(root, &file::CASE)?;
+        for (name, value) in [("apiVersion", file::API_VERSION), ("kind", "Case")] {
             if fields.get(name).is_some() {
                 self.decoder.constant(&fields, name, value);
             }
         }
         let metadata = fields.get("metadata").and_then(|node| self.metadata(node));
         let spec = fields.get("spec")?;
-        let spec = self.decoder.shape(spec, &shapes::SPEC)?;
+        let spec = self.decoder.shape(spec, &file::SPEC)?;
         let title = spec.get("title").and_then(|node| self.decoder.line(node, "title"));
         let requirements = spec.get("requirements");
         let requirements_of =
@@ -152,7 +152,7 @@ impl Reader<'_> {
     }
 
     fn metadata(&mut self, node: &Node) -> Option<(CaseId, BTreeMap<String, String>)> {
-        let fields = self.decoder.shape(node, &shapes::METADATA)?;
+        let fields = self.decoder.shape(node, &file::METADATA)?;
         let mut labels = BTreeMap::new();
         if let Some(node) = fields.get("labels") {
             for (key, value) in self.decoder.members(node, "labels") {
@@ -188,7 +188,7 @@ impl Reader<'_> {
         let possible = Invariant::ALL.map(|invariant| (invariant.name(), invariant));
         let mut exempt = BTreeMap::new();
         for item in self.decoder.list(node, "exempt") {
-            let Some(fields) = self.decoder.shape(item, &shapes::EXEMPTION) else {
+            let Some(fields) = self.decoder.shape(item, &file::EXEMPTION) else {
                 continue;
             };
             let invariant = fields.get("invariant");
@@ -251,7 +251,7 @@ impl Reader<'_> {
 
 /// Returns the requirements that steps and invariants prove if they hold.
 fn proved(case: &Case) -> BTreeSet<RequirementId> {
-    let of_steps = case.steps.iter().flat_map(|step| step.action.claims());
+    let of_steps = case.steps.iter().flat_map(|step| step.action.facts().claims);
     let of_invariants = case.invariants.iter().flat_map(|invariant| invariant.proves());
     of_steps.chain(of_invariants).collect()
 }

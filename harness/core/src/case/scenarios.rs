@@ -19,9 +19,9 @@ use std::{
 };
 
 use super::{
+    file::{SCENARIO, SCENARIO_SET},
     parameters,
     refs::ReadContext,
-    shapes::{SCENARIO, SCENARIO_SET},
 };
 use crate::yaml::{self, Data, MOST_NODES, Node, decode::Decoder};
 

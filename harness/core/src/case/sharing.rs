@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::model::{Action, Case, Mode, Place, Subject};
+use super::model::{Action, Case, Place, Subject};
 use crate::{names::number_of_member, timeline::DEFAULT_NAMESPACE};
 
 /// Namespaced kinds, by group. Nobody but the owner of the namespace is affected by their objects.
@@ -69,19 +69,19 @@ impl Case {
     /// Returns `true` if its policies could place an object on clusters.
     fn has_templates(&self) -> bool {
         let is_template = |object: &Value| object["kind"] != POLICY && object["kind"] != DEFINITION;
-        self.steps.iter().any(|step| match &step.action {
-            Action::Apply { on, objects, .. } => on.contains(&Place::Control) && objects.iter().any(is_template),
-            _ => false,
-        })
+        self.applied_to_control().any(is_template)
+    }
+
+    /// The objects that it applies to the control plane.
+    fn applied_to_control(&self) -> impl Iterator<Item = &Value> {
+        let written = self.steps.iter().flat_map(|step| step.action.facts().writes);
+        let to_control = written.filter(|it| it.into.is_none() && it.on.contains(&Place::Control));
+        to_control.map(|it| it.value)
     }
 
     /// The definitions that it applies to the control plane, by name.
     pub fn definitions(&self) -> BTreeMap<&str, &Value> {
-        let objects = self.steps.iter().flat_map(|step| match &step.action {
-            Action::Apply { on, objects, .. } if on.contains(&Place::Control) => objects.as_slice(),
-            _ => &[],
-        });
-        let definitions = objects.filter(|object| object["kind"] == DEFINITION);
+        let definitions = self.applied_to_control().filter(|object| object["kind"] == DEFINITION);
         definitions
             .filter_map(|it| Some((it["metadata"]["name"].as_str()?, it)))
             .collect()
@@ -140,36 +140,20 @@ struct Own<'a> {
 
 /// Returns the reason for which a step may affect other cases, or others may change its result.
 fn reaches_further(action: &Action, own: &Own<'_>) -> Option<String> {
-    match action {
-        Action::Apply { on, objects, .. } if on.contains(&Place::Control) => {
-            objects.iter().find_map(|it| object(it, own))
-        }
-        Action::Patch { on, of, merge } => subject(on, of, own).or_else(|| widened(&merge["spec"])),
-        Action::SetStatus { on, of, .. }
-        | Action::Delete { on, of }
-        | Action::Hold { on, of }
-        | Action::Release { on, of } => subject(on, of, own),
-        Action::Refused(refused) => reaches_further(&refused.request, own),
-        Action::Inject(fault) => Some(format!("injects a fault: {fault}")),
-        Action::Start(_) => Some("starts the target with other settings".to_owned()),
-        Action::Run(command) => Some(format!("runs the command {}", command.command)),
-        Action::Metric(_) => Some("reads metrics, which count what all cases do".to_owned()),
-        Action::Admission { .. } => Some("has a webhook in the place of a policy engine".to_owned()),
-        Action::Assert(assertion) => match assertion.mode {
-            Mode::Consistently(_) => Some(LETS_TIME_PASS.to_owned()),
-            Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen => None,
-        },
-        Action::Elapse(_) | Action::Taint { lasts: Some(_), .. } => Some(LETS_TIME_PASS.to_owned()),
-        Action::Apply { .. }
-        | Action::BindRole { .. }
-        | Action::Capture { .. }
-        | Action::CaptureNow(_)
-        | Action::Taint { lasts: None, .. }
-        | Action::Untaint { .. }
-        | Action::Wait { .. }
-        | Action::Order(_)
-        | Action::Snapshot(_) => None,
+    if let Action::Refused(refused) = action {
+        return reaches_further(&refused.request, own);
     }
+    let facts = action.facts();
+    let changed = facts.changes.and_then(|(on, of)| subject(on, of, own));
+    let written = || {
+        facts.writes.iter().find_map(|write| match write.into {
+            Some(_) => widened(&write.value["spec"]),
+            None if write.on.contains(&Place::Control) => object(write.value, own),
+            None => None,
+        })
+    };
+    let disturbed = changed.or_else(written).or(facts.disturbs);
+    disturbed.or_else(|| facts.passes.map(|_| LETS_TIME_PASS.to_owned()))
 }
 
 /// Returns the reason for which an object on the control plane may affect other cases.

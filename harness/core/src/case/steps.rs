@@ -3,6 +3,7 @@
 mod apply;
 mod conditions;
 mod fault_injection;
+mod names;
 mod refused;
 mod run;
 mod several;
@@ -15,12 +16,11 @@ use super::{
     shapes::steps as shapes,
 };
 use crate::{
-    names::{RoleName, number_of_member},
-    pattern::NAMESPACE,
     spelling::suggestion,
     yaml::{
         Data, Node,
         decode::{Decoder, Fields},
+        shape::{Field, Holds, Shape},
     },
 };
 
@@ -34,45 +34,216 @@ pub struct Reader<'a> {
     pub decoder: Decoder,
 }
 
-type ReadStep<'a> = fn(&mut Reader<'a>, &Node) -> Option<Action>;
+/// A kind of step.
+struct StepKind<'a> {
+    /// Its name, the value that it takes, and its description for authors.
+    field: Field,
+    /// Reads the value.
+    read: fn(&mut Reader<'a>, &Node) -> Option<Action>,
+}
+
+/// Declares a kind of step.
+const fn step<'a>(
+    name: &'static str,
+    holds: Holds,
+    about: &'static str,
+    read: fn(&mut Reader<'a>, &Node) -> Option<Action>,
+) -> StepKind<'a> {
+    let field = Field::optional(name, holds, about);
+    StepKind { field, read }
+}
+
+const FIELDS: [Field; Reader::KINDS.len()] = {
+    let mut fields = [Reader::KINDS[0].field; Reader::KINDS.len()];
+    let mut kind = 1;
+    while kind < fields.len() {
+        fields[kind] = Reader::KINDS[kind].field;
+        kind += 1;
+    }
+    fields
+};
+
+/// One step: a map with its name alone.
+pub static STEP: Shape = Shape::one_of("a step", &FIELDS);
 
 impl<'a> Reader<'a> {
-    /// All kinds of steps, by name.
-    const STEPS: [(&'static str, ReadStep<'a>); 29] = [
-        ("apply", Self::apply),
-        ("workloads", Self::workloads),
-        ("refused", Self::refused),
-        ("admission", Self::admission),
-        ("patch", Self::patch),
-        ("setStatus", Self::set_status),
-        ("delete", Self::delete),
-        ("bindRole", Self::bind_role),
-        ("capture", Self::capture),
-        ("taint", Self::taint),
-        ("untaint", Self::untaint),
-        ("hold", Self::hold),
-        ("release", Self::release),
-        ("cutOff", Self::cut_off),
-        ("heal", Self::heal),
-        ("unready", Self::unready),
-        ("ready", Self::ready),
-        ("unjoin", Self::unjoin),
-        ("join", Self::join),
-        ("condition", Self::condition),
-        ("delay", Self::delay),
-        ("fail", Self::fail),
-        ("move", Self::move_at),
-        ("controller", Self::controller),
-        ("run", Self::run),
-        ("elapse", Self::elapse),
-        ("wait", Self::wait),
-        ("assert", Self::assert),
-        ("snapshot", Self::snapshot),
+    /// All kinds of steps, in the order of the guide.
+    const KINDS: [StepKind<'a>; 30] = [
+        step("apply", Holds::Map(&shapes::APPLY), "Applies objects.", Self::apply),
+        step(
+            "workloads",
+            Holds::Map(&shapes::WORKLOADS),
+            "Applies many objects of one template.",
+            Self::workloads,
+        ),
+        step(
+            "refused",
+            Holds::Map(&shapes::REFUSED),
+            "Makes a request that must be refused.",
+            Self::refused,
+        ),
+        step(
+            "admission",
+            Holds::Map(&shapes::ADMISSION),
+            "Puts admission rules in force.",
+            Self::admission,
+        ),
+        step(
+            "patch",
+            Holds::Map(&shapes::PATCH),
+            "Merges something into an object.",
+            Self::patch,
+        ),
+        step(
+            "setStatus",
+            Holds::Map(&shapes::SET_STATUS),
+            "Merges something into the status of an object.",
+            Self::set_status,
+        ),
+        step(
+            "delete",
+            Holds::Map(&shapes::DELETE),
+            "Deletes an object, without waiting until it is gone.",
+            Self::delete,
+        ),
+        step(
+            "bindRole",
+            Holds::Map(&shapes::BIND_ROLE),
+            "Gives a role to the member that is chosen for a workload.",
+            Self::bind_role,
+        ),
+        step(
+            "capture",
+            Holds::Map(&shapes::CAPTURE),
+            "Keeps the value of a field; ${name} stands for it.",
+            Self::capture,
+        ),
+        step("taint", Holds::Map(&shapes::TAINT), "Taints a member.", Self::taint),
+        step(
+            "untaint",
+            Holds::Map(&shapes::UNTAINT),
+            "Removes a taint.",
+            Self::untaint,
+        ),
+        step(
+            "hold",
+            Holds::Map(&shapes::HOLD),
+            "Puts a finalizer on an object, so that it stays when it is deleted.",
+            Self::hold,
+        ),
+        step(
+            "release",
+            Holds::Map(&shapes::RELEASE),
+            "Takes that finalizer off.",
+            Self::release,
+        ),
+        step(
+            "cutOff",
+            shapes::NAME,
+            "Nobody reaches the member with this role any more; it goes on running.",
+            Self::cut_off,
+        ),
+        step(
+            "heal",
+            shapes::NAME,
+            "The member with this role is reachable again.",
+            Self::heal,
+        ),
+        step(
+            "unready",
+            shapes::NAME,
+            "The member with this role says that it is not ready; everything else goes on.",
+            Self::unready,
+        ),
+        step(
+            "ready",
+            shapes::NAME,
+            "The member with this role says that it is ready again.",
+            Self::ready,
+        ),
+        step(
+            "unjoin",
+            shapes::NAME,
+            "The Cluster object of the member with this role is deleted; the member goes on running.",
+            Self::unjoin,
+        ),
+        step(
+            "join",
+            shapes::NAME,
+            "The member with this role is registered again.",
+            Self::join,
+        ),
+        step(
+            "condition",
+            Holds::Map(&shapes::CONDITION),
+            "Sets a condition of a Cluster.",
+            Self::condition,
+        ),
+        step(
+            "delay",
+            Holds::Map(&shapes::DELAY),
+            "Every answer to the controller takes longer.",
+            Self::delay,
+        ),
+        step(
+            "fail",
+            Holds::Map(&shapes::FAIL),
+            "Requests of the controller are answered with an error.",
+            Self::fail,
+        ),
+        step(
+            "move",
+            Holds::Map(&shapes::MOVE),
+            "Injects a fault at a write of the controller, from this step on. Later steps do not wait for it.",
+            Self::move_at,
+        ),
+        step(
+            "controller",
+            Holds::Either(|| {
+                vec![
+                    Holds::OneOf(|| vec!["stop", "start"]),
+                    Holds::Map(&shapes::CONTROLLER_STEP),
+                ]
+            }),
+            "Stops or starts the controller, or starts it with another set-up.",
+            Self::controller,
+        ),
+        step(
+            "run",
+            Holds::Map(&shapes::RUN),
+            "Runs a command of the implementation to its end.",
+            Self::run,
+        ),
+        step("elapse", Holds::Time, "Lets time pass.", Self::elapse),
+        step(
+            "settle",
+            Holds::Time,
+            "Waits until every failover is over and nothing changes any more, at most for this time.",
+            Self::settle,
+        ),
+        step(
+            "wait",
+            Holds::Tagged(&shapes::WAIT),
+            "Waits until something holds; the run ends if it does not.",
+            Self::wait,
+        ),
+        step(
+            "assert",
+            Holds::Map(&shapes::ASSERT),
+            "Says what must hold, and when.",
+            Self::assert,
+        ),
+        step(
+            "snapshot",
+            Holds::Map(&shapes::SNAPSHOT),
+            "Compares what is there with a file below snapshots/.",
+            Self::snapshot,
+        ),
     ];
 
     /// One entry of `spec.steps`: a map with the step's name as its only key.
     pub fn step(&mut self, node: &Node) -> Option<Step> {
-        let names = shapes::STEP.names();
+        let names = STEP.names();
         let Data::Map(members) = &node.data else {
             let help = format!("a step is one of {}", names.join(", "));
             self.decoder
@@ -86,7 +257,7 @@ impl<'a> Reader<'a> {
             return None;
         };
         let name = key.key();
-        let Some((_, read)) = Self::STEPS.iter().find(|(known, _)| *known == name) else {
+        let Some(kind) = Self::KINDS.iter().find(|kind| kind.field.name == name) else {
             self.decoder.error(
                 key,
                 format!("unknown step `{name}`"),
@@ -94,7 +265,7 @@ impl<'a> Reader<'a> {
             );
             return None;
         };
-        let action = read(self, body)?;
+        let action = (kind.read)(self, body)?;
         Some(Step {
             line: node.line,
             action,
@@ -159,100 +330,6 @@ impl<'a> Reader<'a> {
         self.target(&fields).map(|(on, of)| Action::Release { on, of })
     }
 
-    fn bind_role(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.decoder.shape(node, &shapes::BIND_ROLE)?;
-        let role_node = fields.get("role");
-        let role = role_node.and_then(|node| self.decoder.name(node, "a role's name"));
-        let from = fields
-            .get("from")
-            .and_then(|node| self.scope.object(node, &mut self.decoder));
-        let not = match fields.get("not") {
-            None => Vec::new(),
-            Some(Node {
-                data: Data::List(items),
-                ..
-            }) => items
-                .iter()
-                .filter_map(|item| self.scope.role(item, &mut self.decoder))
-                .collect(),
-            Some(node) => self.scope.role(node, &mut self.decoder).into_iter().collect(),
-        };
-        let Some((role, role_node)) = role.zip(role_node) else {
-            // Steps that use it are not wrong for that.
-            self.scope
-                .roles
-                .extend(role_node.and_then(|node| node.value().as_str().map(ToOwned::to_owned)));
-            return None;
-        };
-        let taken = ["control", "members", NAMESPACE].contains(&role.as_str());
-        if taken || number_of_member(&role).is_some() || !self.scope.roles.insert(role.clone()) {
-            self.decoder.error(
-                role_node,
-                format!("the name `{role}` is already in use"),
-                "choose another name",
-            );
-        }
-        Some(Action::BindRole {
-            role: RoleName::new(role),
-            from: from?,
-            not,
-        })
-    }
-
-    fn capture(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.decoder.shape(node, &shapes::CAPTURE)?;
-        let name_node = fields.get("name");
-        let name = name_node.and_then(|node| self.decoder.name(node, "a captured value's name"));
-        let (now, of) = (fields.get("now"), fields.get("of").or_else(|| fields.get("field")));
-        let target = match (now, of) {
-            (Some(now), Some(_)) => {
-                let help = "make two steps of it";
-                self.decoder
-                    .error(now, "capture takes `now` or `of` with `field`, not both", help);
-                None
-            }
-            (Some(_), None) => None,
-            (None, _) => {
-                let whole = ["of", "field"].map(|name| fields.need(name, &mut self.decoder).is_some());
-                (whole == [true, true]).then(|| self.target(&fields)).flatten()
-            }
-        };
-        let field = fields.get("field").and_then(|node| self.decoder.text(node, "field"));
-        let Some((name, name_node)) = name.zip(name_node) else {
-            self.scope
-                .captures
-                .extend(name_node.and_then(|node| node.value().as_str().map(ToOwned::to_owned)));
-            return None;
-        };
-        if name == NAMESPACE || self.scope.roles.contains(&name) || !self.scope.captures.insert(name.clone()) {
-            self.decoder.error(
-                name_node,
-                format!("the name `{name}` is already in use"),
-                "choose another name",
-            );
-        }
-        if let (Some(now), None) = (now, of) {
-            return self.only_true(now, "now").then_some(Action::CaptureNow(name));
-        }
-        let (on, of) = target?;
-        Some(Action::Capture {
-            name,
-            on,
-            of,
-            field: field?.split('.').map(ToOwned::to_owned).collect(),
-        })
-    }
-
-    /// Reads a field whose only allowed value is `true`.
-    fn only_true(&mut self, node: &Node, name: &str) -> bool {
-        let yes = self.decoder.boolean(node, name);
-        if yes == Some(false) {
-            self.decoder
-                .error(node, format!("{name} can only be true"), "or leave it out");
-        }
-        yes == Some(true)
-    }
-
     fn taint(&mut self, node: &Node) -> Option<Action> {
         let fields = self.decoder.shape(node, &shapes::TAINT)?;
         let (cluster, key, effect) = self.taint_parts(&fields);
@@ -297,6 +374,10 @@ impl<'a> Reader<'a> {
 
     fn elapse(&mut self, node: &Node) -> Option<Action> {
         self.decoder.duration(node, "elapse").map(Action::Elapse)
+    }
+
+    fn settle(&mut self, node: &Node) -> Option<Action> {
+        self.decoder.duration(node, "settle").map(Action::Settle)
     }
 
     fn snapshot(&mut self, node: &Node) -> Option<Action> {

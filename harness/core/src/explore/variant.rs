@@ -14,7 +14,8 @@ use crate::{
 /// Steps that only look, and would blame an implementation for the time that a fault takes.
 const LOOKS: [&str; 2] = ["assert", "snapshot"];
 
-/// Time in which everything settles after the last move, without the periods of the case. It is longer than the judge allows.
+/// Longest time in which everything settles after the last move, without the periods of the case. It is longer than the judge
+/// allows.
 const SETTLES: Duration = Duration::from_secs(660);
 
 /// A case that an exploration varies.
@@ -26,7 +27,7 @@ pub struct Base {
     root: Value,
     /// Number of the first planned step of each step of the file.
     first_planned: Vec<usize>,
-    /// Set if the last step is the time in which everything settles.
+    /// Set if the last step waits until everything has settled.
     settles: bool,
 }
 
@@ -78,7 +79,8 @@ impl Base {
         }
         let mut steps: Vec<Value> = needed.into_iter().map(|(_, node)| node).collect();
         if settles {
-            steps.push(elapse(SETTLES + longest_option(case).saturating_mul(2)));
+            let most = SETTLES + longest_option(case).saturating_mul(2);
+            steps.push(json!({"settle": format!("{}s", most.as_secs())}));
             first_planned.push(planned);
         }
         root["spec"]["steps"] = Value::Array(steps);
@@ -109,7 +111,7 @@ impl Base {
         found.map(Value::to_string).unwrap_or_default()
     }
 
-    /// Number of steps that a smaller case may lack: all but the time in which everything settles.
+    /// Number of steps that a smaller case may lack: all but the wait until everything has settled.
     pub fn removable_steps(&self) -> usize {
         self.first_planned.len() - usize::from(self.settles)
     }

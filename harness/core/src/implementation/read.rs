@@ -21,7 +21,7 @@ use super::{
     switch::{Setting, Switch},
 };
 use crate::{
-    case::{model::Phase, refs, setup::controller_setup, shapes::API_VERSION},
+    case::{file::API_VERSION, model::Phase, refs, setup::controller_setup},
     catalogue::{Catalogue, DocumentClaims},
     judge::finding::DifferenceKind,
     metrics::Names,

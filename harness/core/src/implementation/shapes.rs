@@ -1,7 +1,7 @@
 //! Shapes of target files.
 
 use crate::{
-    case::shapes::{API_VERSION, CONTROLLER},
+    case::{file::API_VERSION, shapes::CONTROLLER},
     implementation::programs::Part,
     judge::finding::DifferenceKind,
     yaml::shape::{Choice, Field, Holds, Shape},

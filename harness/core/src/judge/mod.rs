@@ -16,6 +16,7 @@ pub mod finding;
 pub mod invariants;
 mod order;
 pub mod recorded;
+pub mod settled;
 mod several;
 mod situations;
 pub mod snapshots;

@@ -254,19 +254,8 @@ impl<'a> Search<'a> {
             Action::Delete { on, of } => self.driven(on, of, |object, _| {
                 object.is_none_or(|object| object.pointer("/metadata/deletionTimestamp").is_some())
             }),
-            Action::Admission { .. }
-            | Action::Hold { .. }
-            | Action::Release { .. }
-            | Action::Inject(_)
-            | Action::CaptureNow(_)
-            | Action::Refused(_)
-            | Action::Metric(_)
-            | Action::Start(_)
-            | Action::Run(_) => Found::NoTrace,
-            // They need no trace; an assertion is not looked for here.
-            Action::Order(_) | Action::Elapse(_) | Action::Snapshot(_) | Action::Assert(_) => {
-                Found::At(self.cursor.saturating_sub(1))
-            }
+            other if other.facts().needs_no_trace => Found::At(self.cursor.saturating_sub(1)),
+            _ => Found::NoTrace,
         }
     }
 

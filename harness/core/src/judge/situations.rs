@@ -3,11 +3,9 @@
 //! While an object is held, a member is cut off or the controller is stopped, and afterwards, a step shows something only if
 //! the situation lasted. Which steps lie in a situation is read off the plan.
 
-use std::time::Duration;
-
 use super::step_runs::Ran;
 use crate::{
-    case::model::{Action, Fault, Mode},
+    case::model::{Action, Fault},
     plan::Plan,
 };
 
@@ -37,7 +35,7 @@ impl Situations {
     /// Returns the reason for which a situation did not last: this step should let time pass, and took less than the case says.
     pub fn cut_short(&self, number: usize, action: &Action, ran: &Ran<'_>) -> Option<String> {
         let open = self.open.get(number)?.as_ref()?;
-        let asked = duration(action)?;
+        let asked = action.facts().passes?;
         let took = ran.took();
         // Clocks of real machines are read at both ends.
         let enough = asked.mul_f64(0.99);
@@ -49,18 +47,6 @@ impl Situations {
                 took.as_secs_f64()
             )
         })
-    }
-}
-
-/// Returns the time that a step lets pass.
-fn duration(action: &Action) -> Option<Duration> {
-    match action {
-        Action::Elapse(time) | Action::Taint { lasts: Some(time), .. } => Some(*time),
-        Action::Assert(assertion) => match assertion.mode {
-            Mode::Consistently(time) => Some(time),
-            Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen => None,
-        },
-        _ => None,
     }
 }
 

@@ -117,7 +117,7 @@ impl Acted {
 
     fn before(plan: &Plan, step: usize, ran: &BTreeMap<usize, Ran<'_>>, began: Duration) -> Self {
         let ended = |step: usize| ran.get(&step)?.end.map(|(_, entry)| entry.at);
-        let acts = |step: &usize| plan.steps.get(*step).is_some_and(|it| it.action.acts());
+        let acts = |step: &usize| plan.steps.get(*step).is_some_and(|it| it.action.facts().acts);
         let waits = (0..step).rev().take_while(|it| !acts(it)).count();
         let first_before = |step: usize| (0..step).rev().take_while(acts).last().and_then(ended);
         let at_all = first_before(step - waits).unwrap_or(began);

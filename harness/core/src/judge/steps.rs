@@ -38,7 +38,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
         let Some(run) = ran.get(&number) else {
             judged.findings.extend(not_reached(plan, number, timeline));
             let reason = format!("the run ended before step {}", number + 1);
-            let claimed = plan.steps[number..].iter().flat_map(|step| step.action.claims());
+            let claimed = plan.steps[number..].iter().flat_map(|step| step.action.facts().claims);
             judged.leave_open(claimed, &reason);
             judged.incomplete = Some(reason);
             break;
@@ -99,7 +99,7 @@ fn ends_without_result(number: usize, plan: &Plan, run: &Ran<'_>, judged: &mut J
         judged.unsupported = Some(reason.clone());
     } else if let Some(finding) = given_up(number, &step.action, run) {
         let reason = format!("step {} ended early: {}", number + 1, finding.seen);
-        let claimed = plan.steps[number..].iter().flat_map(|step| step.action.claims());
+        let claimed = plan.steps[number..].iter().flat_map(|step| step.action.facts().claims);
         judged.leave_open(claimed, &reason);
         judged.incomplete = Some(reason);
         judged.given_up = Some(finding);
@@ -119,7 +119,7 @@ fn carry_out((number, action): (usize, &Action), plan: &Plan, run: &Ran<'_>, tim
     if ended.is_some() {
         judged.incomplete = Some(format!("step {} could not be carried out", number + 1));
     } else if matches!(run.end, Some((StepEnd::Done, _))) {
-        judged.proved.extend(action.claims());
+        judged.proved.extend(action.facts().claims);
     }
     match (ended, action) {
         (Some(finding), Action::Wait { until, .. }) => judged.tell(finding, &until.expect, run, timeline),

@@ -8,7 +8,7 @@ pub mod time_factor;
 use std::{borrow::Cow, collections::BTreeSet, fmt, time::Duration};
 
 use crate::{
-    case::model::{Action, Case, ControllerSetup, Invariant, Mode},
+    case::model::{Action, Case, ControllerSetup, Invariant},
     catalogue::Asked,
     names::{CaseId, RequirementId},
     timeline::{Begin, DEFAULT_NAMESPACE},
@@ -66,13 +66,13 @@ impl Plan {
         let before = self.steps.iter().enumerate().take(step).rev();
         before.into_iter().find_map(|(number, step)| match &step.action {
             Action::Wait { .. } | Action::BindRole { .. } => Some(Since::Ended(number)),
-            action => action.acts().then_some(Since::Began(number)),
+            action => action.facts().acts.then_some(Since::Began(number)),
         })
     }
 
     /// The last step before this one that did something.
     pub fn last_act(&self, step: usize) -> Option<usize> {
-        self.steps[..step].iter().rposition(|step| step.action.acts())
+        self.steps[..step].iter().rposition(|step| step.action.facts().acts)
     }
 
     /// The plan as a run had it: in its namespace, with its periods.
@@ -85,37 +85,7 @@ impl Plan {
 
     /// Returns the time that it lets pass without waiting for the target.
     pub fn waits(&self) -> Duration {
-        let wait = |step: &PlannedStep| match &step.action {
-            Action::Elapse(time) | Action::Taint { lasts: Some(time), .. } => *time,
-            Action::Assert(assertion) => match assertion.mode {
-                Mode::Consistently(time) => time,
-                Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen => Duration::ZERO,
-            },
-            Action::Metric(assertion) => match assertion.mode {
-                Mode::Consistently(time) => time,
-                _ => Duration::ZERO,
-            },
-            Action::Apply { .. }
-            | Action::Order(_)
-            | Action::Admission { .. }
-            | Action::Patch { .. }
-            | Action::SetStatus { .. }
-            | Action::Delete { .. }
-            | Action::BindRole { .. }
-            | Action::CaptureNow(_)
-            | Action::Refused(_)
-            | Action::Capture { .. }
-            | Action::Taint { .. }
-            | Action::Untaint { .. }
-            | Action::Hold { .. }
-            | Action::Release { .. }
-            | Action::Inject(_)
-            | Action::Start(_)
-            | Action::Run(_)
-            | Action::Wait { .. }
-            | Action::Snapshot(_) => Duration::ZERO,
-        };
-        self.steps.iter().map(wait).sum()
+        self.steps.iter().filter_map(|step| step.action.facts().passes).sum()
     }
 
     /// A plan of these actions that belongs to no case file: for a controller without options, in the default namespace.
@@ -182,36 +152,6 @@ impl Plan {
     #[must_use]
     pub fn asking(self, asked: Asked) -> Self {
         Self { asked, ..self }
-    }
-}
-
-impl Action {
-    /// Returns `true` if it changes an object, so that the target has a reason to act.
-    pub fn acts(&self) -> bool {
-        match self {
-            Self::Apply { .. }
-            | Self::Admission { .. }
-            | Self::Patch { .. }
-            | Self::SetStatus { .. }
-            | Self::Delete { .. }
-            | Self::Taint { .. }
-            | Self::Untaint { .. }
-            | Self::Hold { .. }
-            | Self::Release { .. }
-            | Self::Refused(_)
-            | Self::Inject(_)
-            | Self::Start(_)
-            | Self::Run(_) => true,
-            Self::BindRole { .. }
-            | Self::Capture { .. }
-            | Self::CaptureNow(_)
-            | Self::Elapse(_)
-            | Self::Wait { .. }
-            | Self::Assert(_)
-            | Self::Order(_)
-            | Self::Metric(_)
-            | Self::Snapshot(_) => false,
-        }
     }
 }
 

@@ -13,9 +13,7 @@ use serde_json::Value;
 
 use super::{Plan, PlannedStep};
 use crate::{
-    case::model::{
-        Action, Assertion, Condition, ControllerSetup, Count, Expect, Fault, MetricAssertion, Mode, Sequence,
-    },
+    case::model::{Action, ControllerSetup, Fault, Period, Rewrite},
     pattern::{After, Pattern},
     yaml::decode::parse_duration,
 };
@@ -111,7 +109,7 @@ impl Plan {
         };
         let steps = self.steps.iter().map(|step| PlannedStep {
             line: step.line,
-            action: scale.action(&step.action),
+            action: step.action.rewritten(&scale),
         });
         Cow::Owned(Self {
             steps: steps.collect(),
@@ -162,11 +160,7 @@ struct Periods {
 
 impl Periods {
     fn of_action(&mut self, action: &Action) {
-        match action {
-            Action::Apply { objects, .. } => objects.iter().for_each(|object| self.of_value(object)),
-            Action::Patch { merge, .. } => self.of_value(merge),
-            _ => {}
-        }
+        action.facts().writes.iter().for_each(|it| self.of_value(it.value));
     }
 
     fn of_value(&mut self, value: &Value) {
@@ -211,7 +205,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn time(&self, time: Duration) -> Duration {
+    fn factored(&self, time: Duration) -> Duration {
         time.mul_f64(self.factor)
     }
 
@@ -219,20 +213,20 @@ impl Scale {
     fn held(&self, time: Duration) -> Duration {
         let periods = self.periods.iter().map(|seconds| Duration::from_secs(*seconds));
         let next = periods.filter(|period| *period > time).min();
-        let scaled = self.time(time);
-        next.map_or(scaled, |next| scaled.min(self.time(next).saturating_sub(MARGIN)))
+        let scaled = self.factored(time);
+        next.map_or(scaled, |next| scaled.min(self.factored(next).saturating_sub(MARGIN)))
     }
 
     /// Scales the time for which a condition must be seen to hold. The period that ends soon after may be that of an option,
     /// which a plan does not know.
     fn seen_to_hold(&self, time: Duration) -> Duration {
-        let next = self.time(time + BEFORE).saturating_sub(MARGIN);
+        let next = self.factored(time + BEFORE).saturating_sub(MARGIN);
         self.held(time).min(next)
     }
 
     /// In which time something must happen: what was held until before a period ends may have ended early by the margin.
     fn within(&self, time: Duration) -> Duration {
-        self.time(time) + MARGIN
+        self.factored(time) + MARGIN
     }
 
     #[expect(
@@ -246,99 +240,21 @@ impl Scale {
             |seconds| Value::from((as_float(seconds) * self.factor).round() as u64),
         )
     }
+}
 
-    fn action(&self, action: &Action) -> Action {
-        match action.clone() {
-            Action::Apply {
-                on,
-                objects,
-                file,
-                proves,
-            } => Action::Apply {
-                on,
-                objects: objects.iter().map(|object| self.value(object)).collect(),
-                file,
-                proves,
+impl Rewrite for Scale {
+    fn leaf(&self, key: Option<&str>, leaf: &Value) -> Value {
+        match (key, leaf) {
+            (Some(key), Value::Number(number)) if SECONDS.contains(&key) => self.seconds(number),
+            (Some(key), Value::String(text)) if key.starts_with(SIMULATED) => match parse_duration(text) {
+                Some(time) => Value::String(duration_text(self.factored(time))),
+                None => leaf.clone(),
             },
-            Action::Patch { on, of, merge } => Action::Patch {
-                on,
-                of,
-                merge: self.value(&merge),
-            },
-            Action::Elapse(time) => Action::Elapse(self.held(time)),
-            Action::Wait {
-                until,
-                phase,
-                otherwise,
-            } => Action::Wait {
-                otherwise,
-                until: self.condition(until),
-                phase,
-            },
-            Action::Assert(assertion) => Action::Assert(Assertion {
-                mode: match assertion.mode {
-                    Mode::Consistently(time) => Mode::Consistently(self.seen_to_hold(time)),
-                    same @ (Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen) => same,
-                },
-                condition: self.condition(assertion.condition),
-                within: assertion.within.map(|time| self.within(time)),
-                ..assertion
-            }),
-            Action::Order(sequence) => Action::Order(Box::new(Sequence {
-                first: self.condition(sequence.first),
-                then: self.condition(sequence.then),
-                proves: sequence.proves,
-            })),
-            Action::Metric(assertion) => Action::Metric(MetricAssertion {
-                mode: match assertion.mode {
-                    Mode::Consistently(time) => Mode::Consistently(self.seen_to_hold(time)),
-                    same => same,
-                },
-                within: assertion.within.map(|time| self.within(time)),
-                ..assertion
-            }),
-            Action::Inject(Fault::StopControllerAfter(condition)) => {
-                Action::Inject(Fault::StopControllerAfter(self.condition(condition)))
-            }
-            same => same,
+            _ => leaf.clone(),
         }
     }
 
-    fn condition(&self, condition: Condition) -> Condition {
-        let expect = match condition.expect {
-            Expect::Match(pattern) => Expect::Match(self.pattern(None, pattern)),
-            Expect::NoMatch(pattern) => Expect::NoMatch(self.pattern(None, pattern)),
-            Expect::Count(count) => Expect::Count(Count {
-                like: count.like.map(|pattern| self.pattern(None, pattern)),
-                is: count.is,
-            }),
-            same @ (Expect::Present | Expect::Absent) => same,
-        };
-        Condition { expect, ..condition }
-    }
-
-    fn value(&self, value: &Value) -> Value {
-        match value {
-            Value::Object(members) => {
-                let scaled = members.iter().map(|(key, member)| {
-                    let scaled = match member {
-                        Value::Number(number) if SECONDS.contains(&key.as_str()) => self.seconds(number),
-                        Value::String(text) if key.starts_with(SIMULATED) => match parse_duration(text) {
-                            Some(time) => Value::String(duration_text(self.time(time))),
-                            None => member.clone(),
-                        },
-                        other => self.value(other),
-                    };
-                    (key.clone(), scaled)
-                });
-                Value::Object(scaled.collect())
-            }
-            Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
-        }
-    }
-
-    fn pattern(&self, key: Option<&str>, pattern: Pattern) -> Pattern {
+    fn expected(&self, key: Option<&str>, leaf: Pattern) -> Pattern {
         let is_period = key.is_some_and(|key| SECONDS.contains(&key));
         let number = |value: Value| match &value {
             Value::Number(number) if positive(number).is_some_and(|it| self.periods.contains(&it)) => {
@@ -346,33 +262,39 @@ impl Scale {
             }
             _ => value,
         };
-        let all = |items: Vec<Pattern>| items.into_iter().map(|item| self.pattern(None, item)).collect();
-        match pattern {
+        match leaf {
             Pattern::Exact(value) if is_period => Pattern::Exact(number(value)),
             Pattern::OneOf(values) if is_period => Pattern::OneOf(values.into_iter().map(number).collect()),
             // What is written on workloads for the simulator is read back.
             Pattern::Text(text) if key.is_some_and(|key| key.starts_with(SIMULATED)) => {
-                let scaled = parse_duration(&text).map(|time| duration_text(self.time(time)));
+                let scaled = parse_duration(&text).map(|time| duration_text(self.factored(time)));
                 Pattern::Text(scaled.unwrap_or(text))
             }
-            Pattern::Map(members) => {
-                let members = members.into_iter().map(|(key, member)| {
-                    let member = self.pattern(Some(&key), member);
-                    (key, member)
-                });
-                Pattern::Map(members.collect())
-            }
-            Pattern::Any(items) => Pattern::Any(items.into_iter().map(|item| self.pattern(key, item)).collect()),
-            Pattern::Contains(items) => Pattern::Contains(all(items)),
-            Pattern::Exactly(items) => Pattern::Exactly(all(items)),
-            Pattern::Lacks(items) => Pattern::Lacks(all(items)),
             Pattern::After(after) => Pattern::After(After {
                 at_least: after.at_least.map(|time| self.held(time)),
-                at_most: after.at_most.map(|time| self.time(time) + MARGIN),
+                at_most: after.at_most.map(|time| self.within(time)),
                 time: after.time,
             }),
             same => same,
         }
+    }
+
+    fn time(&self, period: Period, time: Duration) -> Duration {
+        match period {
+            Period::Passing => self.held(time),
+            Period::Holding => self.seen_to_hold(time),
+            Period::Limit => self.within(time),
+        }
+    }
+
+    /// A workload reports its status at its own pace.
+    fn status(&self, status: &Value) -> Value {
+        status.clone()
+    }
+
+    /// No period of a refused object ever begins.
+    fn includes_refused(&self) -> bool {
+        false
     }
 }
 
@@ -381,7 +303,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::case::model::{Phase, Place};
+    use crate::case::model::{Assertion, Condition, Expect, Mode, Phase, Place};
 
     fn plan(steps: Vec<Action>) -> Plan {
         Plan::of_actions("c", 2, steps)

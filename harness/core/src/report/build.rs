@@ -14,7 +14,7 @@ use super::{
     },
 };
 use crate::{
-    case::{model::Case, shapes::API_VERSION},
+    case::{file::API_VERSION, model::Case},
     catalogue::{Asked, Catalogue, Consequence, Document, Level, Requirement},
     event::{self, CaseResult, Event, RunStart},
     judge::{Finding, Verdict},

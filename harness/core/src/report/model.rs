@@ -9,7 +9,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
-    case::shapes::API_VERSION,
+    case::file::API_VERSION,
     catalogue::{Consequence, DocumentClaims, Level, Source, Standing, document},
     cause::Cause,
     digest::Digest,

@@ -72,7 +72,7 @@ impl Tagged {
 }
 
 /// A field of a map.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Field {
     /// Its name.
     pub name: &'static str,

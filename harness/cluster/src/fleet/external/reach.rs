@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use baton_core::{
-    case::model::{Action, Fault, ObjectRef, Place, Subject},
+    case::model::{Action, Fault, Place},
     names::ClusterName,
 };
 use serde_json::Value;
@@ -31,26 +31,7 @@ impl Way<'_> {
         let fault = match step {
             Action::Admission { .. } => return self.no_webhooks(),
             Action::Inject(fault) => fault,
-            Action::Apply { .. }
-            | Action::Patch { .. }
-            | Action::SetStatus { .. }
-            | Action::Delete { .. }
-            | Action::BindRole { .. }
-            | Action::Capture { .. }
-            | Action::CaptureNow(_)
-            | Action::Refused(_)
-            | Action::Taint { .. }
-            | Action::Untaint { .. }
-            | Action::Hold { .. }
-            | Action::Release { .. }
-            | Action::Start(_)
-            | Action::Run(_)
-            | Action::Elapse(_)
-            | Action::Wait { .. }
-            | Action::Assert(_)
-            | Action::Order(_)
-            | Action::Metric(_)
-            | Action::Snapshot(_) => return None,
+            _ => return None,
         };
         match fault {
             Fault::CutOff(_) | Fault::Heal(_) => self.around(false, "cuts a member off"),
@@ -110,47 +91,19 @@ impl Way<'_> {
 /// Checks whether a step configures the simulator for a kind that it does not simulate.
 pub(super) fn tells_simulator(step: &Action, stands_for: impl Fn(&KindRef) -> bool) -> bool {
     let is_beyond = |kind: &KindRef, said: &Value| !stands_for(kind) && mentions_simulator(said);
-    match step {
-        Action::Apply { objects, .. } => objects.iter().any(|object| {
-            let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
-            let (api_version, kind) = (text("apiVersion"), text("kind"));
-            is_beyond(&KindRef { api_version, kind }, object)
-        }),
-        Action::Patch { of, merge, .. } => match of {
-            Subject::Object(ObjectRef { api_version, kind, .. }) => {
-                let (api_version, kind) = (api_version.clone(), kind.clone());
-                is_beyond(&KindRef { api_version, kind }, merge)
-            }
-            // The simulator does not read the control plane's objects for workloads.
-            Subject::BindingOf(_)
-            | Subject::BindingsOf(_)
-            | Subject::WorkOf { .. }
-            | Subject::Cluster(_)
-            | Subject::EventOf(_)
-            | Subject::NoticeOf(_)
-            | Subject::NewsOf(_) => false,
-        },
-        Action::Admission { .. }
-        | Action::SetStatus { .. }
-        | Action::Delete { .. }
-        | Action::BindRole { .. }
-        | Action::Capture { .. }
-        | Action::CaptureNow(_)
-        | Action::Refused(_)
-        | Action::Taint { .. }
-        | Action::Untaint { .. }
-        | Action::Hold { .. }
-        | Action::Release { .. }
-        | Action::Inject(_)
-        | Action::Start(_)
-        | Action::Run(_)
-        | Action::Elapse(_)
-        | Action::Wait { .. }
-        | Action::Assert(_)
-        | Action::Order(_)
-        | Action::Metric(_)
-        | Action::Snapshot(_) => false,
-    }
+    step.facts().writes.iter().any(|write| {
+        // The simulator does not read other objects of the control plane for workloads.
+        let Some((api_version, kind, _)) = write.object() else {
+            return false;
+        };
+        is_beyond(
+            &KindRef {
+                api_version: api_version.to_owned(),
+                kind: kind.to_owned(),
+            },
+            write.value,
+        )
+    })
 }
 
 fn mentions_simulator(value: &Value) -> bool {
@@ -165,6 +118,7 @@ fn mentions_simulator(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use baton_core::case::model::{ObjectRef, Subject};
     use serde_json::json;
 
     use super::*;

@@ -70,6 +70,16 @@ pub enum Mode {
     FirstSeen,
 }
 
+impl Mode {
+    /// Time that it lets pass without waiting for the target.
+    pub fn passes(self) -> Option<Duration> {
+        match self {
+            Self::Consistently(time) => Some(time),
+            Self::Now | Self::Eventually | Self::Observed | Self::Never | Self::FirstSeen => None,
+        }
+    }
+}
+
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

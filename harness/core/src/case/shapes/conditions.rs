@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use super::{
-    steps::{NAME, OF, PLACE},
-    subjects::{OBJECT_REF, SUBJECT},
-};
+use super::subjects::{NAME, OBJECT_REF, OF, PLACE, SUBJECT};
 use crate::{
     case::model::{Mode, Phase, SnapshotPart},
     yaml::shape::{Choice, Field, Holds, Shape, Tagged},
@@ -103,7 +100,7 @@ pub static ASSERT: Shape = Shape {
         ),
         Field::optional("for", Holds::Time, "How long, with the mode consistently."),
         PLACE,
-        Field::optional("of", SUBJECT, "What it is about."),
+        Field::optional("of", SUBJECT, "The object or part of an object."),
         Field::optional("match", Holds::Pattern, "It is there and like this."),
         Field::optional("noMatch", Holds::Pattern, "It is not like this, or not there."),
         Field::optional("absent", Holds::Boolean, "It is not there."),

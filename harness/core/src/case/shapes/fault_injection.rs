@@ -2,7 +2,8 @@
 
 use super::{
     FEATURE_GATES, OPTIONS,
-    steps::{NAME, PLACE, PROVES, ROLE, STOP},
+    conditions::STOP,
+    subjects::{NAME, PLACE, PROVES, ROLE},
 };
 use crate::case::model::MoveFault;
 use crate::yaml::shape::{Field, Holds, Shape};

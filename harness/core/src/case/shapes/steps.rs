@@ -1,17 +1,14 @@
 //! The steps of a case.
 
-use super::subjects::{OBJECT_REF, SUBJECT};
+use super::subjects::{OBJECT_REF, OF, PLACE, PLACES, PROVES, ROLE, SUBJECT};
 pub use super::{
     conditions::{ASSERT, COUNT, METRIC, MODES, MOMENT, ORDER, SNAPSHOT, STOP, WAIT},
     fault_injection::{
         CONDITION, CONTROLLER_STEP, DELAY, FAIL, MOVE, REFUSES, STATUSES, VERBS, WARNS, WRITE_POINT, WRITES,
     },
-    subjects::{BINDING_OF, BINDINGS_OF, CLUSTER, EVENT_OF, NEWS_OF, NOTICE_OF, OBJECT, WORK_OF, WORKLOADS_OF},
+    subjects::{BINDING_OF, BINDINGS_OF, CLUSTER, EVENT_OF, NAME, NEWS_OF, NOTICE_OF, OBJECT, WORK_OF, WORKLOADS_OF},
 };
 use crate::yaml::shape::{Choice, Field, Holds, Shape};
-
-/// A name that people make up, of a role or a capture.
-pub(super) const NAME: Holds = Holds::Like("^[A-Za-z0-9_-]{1,63}$");
 
 const EFFECT: Holds = Holds::OneOf(|| EFFECTS.iter().map(|(name, _)| *name).collect());
 
@@ -22,123 +19,6 @@ pub const EFFECTS: [(&str, &str); 4] = [
     ("PreferNoExecute", "PreferNoExecute"),
     ("PreferNoSchedule", "PreferNoSchedule"),
 ];
-
-const PLACES: Field = Field::needed(
-    "on",
-    Holds::OneOrMore(&NAME),
-    "Where: control, members, or a role; several as a list.",
-);
-pub(super) const PLACE: Field = Field::optional(
-    "on",
-    NAME,
-    "Where: control, members, or a role. May be left out where only the control plane is possible.",
-);
-pub(super) const ROLE: Field = Field::needed("cluster", NAME, "The member, by its role.");
-pub(super) const OF: Field = Field::needed("of", SUBJECT, "What it is about.");
-pub(super) const PROVES: Field = Field::optional(
-    "proves",
-    Holds::OneOrMore(&Holds::Requirement),
-    "The requirements that it proves.",
-);
-/// One step: a map with its name alone.
-pub static STEP: Shape = Shape::one_of(
-    "a step",
-    &[
-        Field::optional("apply", Holds::Map(&APPLY), "Applies objects."),
-        Field::optional(
-            "workloads",
-            Holds::Map(&WORKLOADS),
-            "Applies many objects of one template.",
-        ),
-        Field::optional("refused", Holds::Map(&REFUSED), "Makes a request that must be refused."),
-        Field::optional("admission", Holds::Map(&ADMISSION), "Puts admission rules in force."),
-        Field::optional("patch", Holds::Map(&PATCH), "Merges something into an object."),
-        Field::optional(
-            "setStatus",
-            Holds::Map(&SET_STATUS),
-            "Merges something into the status of an object.",
-        ),
-        Field::optional(
-            "delete",
-            Holds::Map(&DELETE),
-            "Deletes an object, without waiting until it is gone.",
-        ),
-        Field::optional(
-            "bindRole",
-            Holds::Map(&BIND_ROLE),
-            "Gives a role to the member that is chosen for a workload.",
-        ),
-        Field::optional(
-            "capture",
-            Holds::Map(&CAPTURE),
-            "Keeps the value of a field; ${name} stands for it.",
-        ),
-        Field::optional("taint", Holds::Map(&TAINT), "Taints a member."),
-        Field::optional("untaint", Holds::Map(&UNTAINT), "Removes a taint."),
-        Field::optional(
-            "hold",
-            Holds::Map(&HOLD),
-            "Puts a finalizer on an object, so that it stays when it is deleted.",
-        ),
-        Field::optional("release", Holds::Map(&RELEASE), "Takes that finalizer off."),
-        Field::optional(
-            "cutOff",
-            NAME,
-            "Nobody reaches the member with this role any more; it goes on running.",
-        ),
-        Field::optional("heal", NAME, "The member with this role is reachable again."),
-        Field::optional(
-            "unready",
-            NAME,
-            "The member with this role says that it is not ready; everything else goes on.",
-        ),
-        Field::optional("ready", NAME, "The member with this role says that it is ready again."),
-        Field::optional(
-            "unjoin",
-            NAME,
-            "The Cluster object of the member with this role is deleted; the member goes on running.",
-        ),
-        Field::optional("join", NAME, "The member with this role is registered again."),
-        Field::optional("condition", Holds::Map(&CONDITION), "Sets a condition of a Cluster."),
-        Field::optional(
-            "delay",
-            Holds::Map(&DELAY),
-            "Every answer to the controller takes longer.",
-        ),
-        Field::optional(
-            "fail",
-            Holds::Map(&FAIL),
-            "Requests of the controller are answered with an error.",
-        ),
-        Field::optional(
-            "move",
-            Holds::Map(&MOVE),
-            "Injects a fault at a write of the controller, from this step on. Later steps do not wait for it.",
-        ),
-        Field::optional(
-            "controller",
-            Holds::Either(|| vec![Holds::OneOf(|| vec!["stop", "start"]), Holds::Map(&CONTROLLER_STEP)]),
-            "Stops or starts the controller, or starts it with another set-up.",
-        ),
-        Field::optional(
-            "run",
-            Holds::Map(&RUN),
-            "Runs a command of the implementation to its end.",
-        ),
-        Field::optional("elapse", Holds::Time, "Lets time pass."),
-        Field::optional(
-            "wait",
-            Holds::Tagged(&WAIT),
-            "Waits until something holds; the run ends if it does not.",
-        ),
-        Field::optional("assert", Holds::Map(&ASSERT), "Says what must hold, and when."),
-        Field::optional(
-            "snapshot",
-            Holds::Map(&SNAPSHOT),
-            "Compares what is there with a file below snapshots/.",
-        ),
-    ],
-);
 
 /// `apply`.
 pub static APPLY: Shape = Shape {
@@ -272,7 +152,7 @@ pub static CAPTURE: Shape = Shape {
     fields: &[
         Field::needed("name", NAME, "What ${name} stands for from now on."),
         PLACE,
-        Field::optional("of", SUBJECT, "What it is about."),
+        Field::optional("of", SUBJECT, "The object or part of an object."),
         Field::optional("field", Holds::Text, "The field, with dots: status.jobStatus.jobID."),
         Field::optional("now", Holds::Boolean, "Keeps the present time."),
     ],

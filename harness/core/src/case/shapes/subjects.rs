@@ -1,7 +1,27 @@
-//! Fields of a step's subject: an object, or a part of one.
+//! Fields that many steps have: the place, the subject (an object, or a part of one), the requirements.
 
-use super::steps::NAME;
 use crate::yaml::shape::{Field, Holds, Shape};
+
+/// A name that people make up, of a role or a capture.
+pub const NAME: Holds = Holds::Like("^[A-Za-z0-9_-]{1,63}$");
+
+pub(super) const PLACES: Field = Field::needed(
+    "on",
+    Holds::OneOrMore(&NAME),
+    "Where: control, members, or a role; several as a list.",
+);
+pub(super) const PLACE: Field = Field::optional(
+    "on",
+    NAME,
+    "Where: control, members, or a role. May be left out where only the control plane is possible.",
+);
+pub(super) const ROLE: Field = Field::needed("cluster", NAME, "The member, by its role.");
+pub(super) const OF: Field = Field::needed("of", SUBJECT, "The object or part of an object.");
+pub(super) const PROVES: Field = Field::optional(
+    "proves",
+    Holds::OneOrMore(&Holds::Requirement),
+    "The requirements that it proves.",
+);
 
 pub(super) const OBJECT_REF: Holds = Holds::Map(&OBJECT);
 pub(super) const SUBJECT: Holds = Holds::Either(subjects);

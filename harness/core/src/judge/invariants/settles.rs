@@ -12,23 +12,22 @@ use super::{
     instances::Target,
 };
 use crate::{
-    case::model::Invariant,
+    case::model::{Action, Invariant},
     judge::{
         allowances::Allowances,
         failovers::{self, Task},
         order::Placed,
+        settled::REST,
+        step_runs::ran,
     },
     names::ClusterName,
-    plan::Plan,
+    plan::{Plan, PlannedStep},
     timeline::{Change, Entry, Event, HANDS, Mark, ObjectId, Timeline},
     yaml::decode::parse_duration,
 };
 
 /// Time in which everything settles at least.
 const SETTLED: Duration = Duration::from_secs(600);
-
-/// Time without writes that shows that everything is at rest.
-const REST: Duration = Duration::from_secs(60);
 
 /// Members of policies, bindings and tasks that are periods, in seconds.
 const PERIODS: [&str; 6] = [
@@ -41,15 +40,19 @@ const PERIODS: [&str; 6] = [
 ];
 
 /// The moment from which on everything has had time to settle. None if the run ends before, or time was real: how long an
-/// implementation takes then, no document says.
+/// implementation takes then, no document says. After a step `settle` that ended early, it is the moment from which on nothing
+/// changed.
 fn settled(
     timeline: &Timeline,
     history: &History<'_>,
     plan: Option<&Plan>,
     allowances: &Allowances,
 ) -> Option<Duration> {
+    if let Some(at) = plan.and_then(|plan| settled_early(plan, timeline)) {
+        return Some(at);
+    }
     let plan = plan.filter(|_| timeline.begin().is_some_and(|begin| begin.order.is_exact()))?;
-    let acts = |step: usize| plan.steps.get(step).is_some_and(|step| step.action.acts());
+    let acts = |step: usize| plan.steps.get(step).is_some_and(|step| step.action.facts().acts);
     let is_move = |entry: &&Entry| match &entry.event {
         Event::Revision(it) => it.by.as_deref() == Some(HANDS),
         Event::Mark(Mark::StepEnded { step, .. }) => acts(*step),
@@ -71,6 +74,19 @@ fn settled(
     let at = allowances.deadline(last, needs, None)?;
     let end = history.entries.last()?.at;
     (at <= end).then_some(at)
+}
+
+/// The moment from which on nothing changed before the last step `settle` ended early, if no step acts after it.
+fn settled_early(plan: &Plan, timeline: &Timeline) -> Option<Duration> {
+    let is_settle = |step: &PlannedStep| matches!(step.action, Action::Settle(_));
+    let number = plan.steps.iter().rposition(is_settle)?;
+    let Action::Settle(most) = plan.steps[number].action else {
+        return None;
+    };
+    let acts_later = plan.steps[number..].iter().any(|step| step.action.facts().acts);
+    let run = ran(plan, timeline).remove(&number)?;
+    let (_, end) = run.end?;
+    (!acts_later && run.took() < most).then(|| end.at.saturating_sub(REST))
 }
 
 fn longest_period(value: &Value) -> Duration {
