@@ -11,12 +11,15 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
 );
 
-/// Decodes a text; the error has Go's words.
-pub fn decode(text: &str) -> Result<Vec<u8>, String> {
+/// The position of the first byte that is not base64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("illegal base64 data at input byte {0}")]
+pub struct IllegalByte(usize);
+
+/// Decodes a text.
+pub fn decode(text: &str) -> Result<Vec<u8>, IllegalByte> {
     let unbroken: String = text.chars().filter(|letter| !matches!(letter, '\r' | '\n')).collect();
-    LENIENT
-        .decode(unbroken)
-        .map_err(|_| format!("illegal base64 data at input byte {}", fault(text)))
+    LENIENT.decode(unbroken).map_err(|_| IllegalByte(fault(text)))
 }
 
 /// Encodes bytes as the API server does.
@@ -59,7 +62,7 @@ fn behind_padding<'b>(letters: &mut impl Iterator<Item = (usize, &'b u8)>, of_gr
 
 #[cfg(test)]
 mod tests {
-    use super::decode;
+    use super::{IllegalByte, decode};
 
     #[test]
     fn what_go_reads_is_read() {
@@ -92,8 +95,7 @@ mod tests {
             ("bbbbb%", 5),
             ("YQ==YQ==", 4),
         ] {
-            let expected = format!("illegal base64 data at input byte {at}");
-            assert_eq!(decode(text), Err(expected), "{text:?}");
+            assert_eq!(decode(text), Err(IllegalByte(at)), "{text:?}");
         }
     }
 }

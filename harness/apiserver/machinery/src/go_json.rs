@@ -2,14 +2,64 @@
 
 use serde_json::Value;
 
+use crate::merge::go_type;
+
 /// Maximum depth of nested values.
 const MAX_DEPTH: usize = 10_000;
 
-/// Parses a text; the error is that of Go's `encoding/json`.
-pub fn parse(text: &[u8]) -> Result<Value, String> {
+/// Reason for which bytes are not JSON.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonError {
+    /// The text ends inside a value.
+    #[error("unexpected end of JSON input")]
+    End,
+    /// A byte that cannot be there, and its place: `in numeric literal`.
+    #[error("invalid character {byte} {1}", byte = quoted(*.0))]
+    Character(u8, &'static str),
+    /// A byte in a word, the word, and the byte that the word has there.
+    #[error("invalid character {byte} in literal {1} (expecting '{wanted}')", byte = quoted(*.0), wanted = char::from(*.2))]
+    Literal(u8, &'static str, u8),
+    /// An error that only the parser finds, such as a number that is too large.
+    #[error(transparent)]
+    Parser(#[from] serde_json::Error),
+}
+
+/// A JSON value that does not fit a Go type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("json: cannot unmarshal {found} into Go {place} of type {wanted}")]
+pub struct UnmarshalTypeError {
+    /// The JSON type of the value, with the number itself where an integer is wanted.
+    pub found: String,
+    /// `value`, or `struct field` and its name.
+    pub place: String,
+    /// The Go type.
+    pub wanted: String,
+}
+
+impl UnmarshalTypeError {
+    /// Returns the error for a whole document.
+    pub fn value(found: &Value, wanted: &str) -> Self {
+        Self {
+            found: go_type(found).to_owned(),
+            place: "value".to_owned(),
+            wanted: wanted.to_owned(),
+        }
+    }
+
+    /// Returns the error for a field of a struct: `Pod.spec`.
+    pub fn field(found: &Value, field: &str, wanted: &str) -> Self {
+        Self {
+            place: format!("struct field {field}"),
+            ..Self::value(found, wanted)
+        }
+    }
+}
+
+/// Parses a text.
+pub fn parse(text: &[u8]) -> Result<Value, JsonError> {
     serde_json::from_slice(text).map_err(|error| {
         let mut scanner = Scanner { text, at: 0, depth: 0 };
-        scanner.document().err().unwrap_or_else(|| error.to_string())
+        scanner.document().err().unwrap_or_else(|| error.into())
     })
 }
 
@@ -20,7 +70,7 @@ struct Scanner<'a> {
     depth: usize,
 }
 
-type Scan<T = ()> = Result<T, String>;
+type Scan<T = ()> = Result<T, JsonError>;
 
 impl Scanner<'_> {
     fn document(&mut self) -> Scan {
@@ -46,7 +96,7 @@ impl Scanner<'_> {
                         open.pop();
                         self.depth -= 1;
                     }
-                    byte => return Err(invalid(byte, place)),
+                    byte => return Err(JsonError::Character(byte, place)),
                 }
             }
             if open.is_empty() {
@@ -54,7 +104,7 @@ impl Scanner<'_> {
             }
         }
         match self.next() {
-            Ok(byte) => Err(invalid(byte, "after top-level value")),
+            Ok(byte) => Err(JsonError::Character(byte, "after top-level value")),
             Err(_) => Ok(()),
         }
     }
@@ -68,7 +118,7 @@ impl Scanner<'_> {
             }
             self.depth += 1;
             if self.depth > MAX_DEPTH {
-                return Err(invalid(byte, "exceeded max depth"));
+                return Err(JsonError::Character(byte, "exceeded max depth"));
             }
             let end = if byte == b'{' { b'}' } else { b']' };
             let first = self.next()?;
@@ -87,12 +137,15 @@ impl Scanner<'_> {
 
     fn key(&mut self, first: u8) -> Scan {
         if first != b'"' {
-            return Err(invalid(first, "looking for beginning of object key string"));
+            return Err(JsonError::Character(
+                first,
+                "looking for beginning of object key string",
+            ));
         }
         self.string()?;
         match self.next()? {
             b':' => Ok(()),
-            byte => Err(invalid(byte, "after object key")),
+            byte => Err(JsonError::Character(byte, "after object key")),
         }
     }
 
@@ -104,19 +157,18 @@ impl Scanner<'_> {
             b'n' => self.literal("null"),
             b'-' => match self.byte()? {
                 digit if digit.is_ascii_digit() => self.number(digit),
-                byte => Err(invalid(byte, "in numeric literal")),
+                byte => Err(JsonError::Character(byte, "in numeric literal")),
             },
             digit if digit.is_ascii_digit() => self.number(digit),
-            byte => Err(invalid(byte, "looking for beginning of value")),
+            byte => Err(JsonError::Character(byte, "looking for beginning of value")),
         }
     }
 
-    fn literal(&mut self, word: &str) -> Scan {
+    fn literal(&mut self, word: &'static str) -> Scan {
         for expected in word.bytes().skip(1) {
             let byte = self.byte()?;
             if byte != expected {
-                let expected = char::from(expected);
-                return Err(invalid(byte, &format!("in literal {word} (expecting '{expected}')")));
+                return Err(JsonError::Literal(byte, word, expected));
             }
         }
         Ok(())
@@ -140,10 +192,10 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn digit(&mut self, place: &str) -> Scan {
+    fn digit(&mut self, place: &'static str) -> Scan {
         let byte = self.byte()?;
         if !byte.is_ascii_digit() {
-            return Err(invalid(byte, place));
+            return Err(JsonError::Character(byte, place));
         }
         self.digits();
         Ok(())
@@ -164,14 +216,14 @@ impl Scanner<'_> {
                         for _ in 0..4 {
                             let byte = self.byte()?;
                             if !byte.is_ascii_hexdigit() {
-                                return Err(invalid(byte, "in \\u hexadecimal character escape"));
+                                return Err(JsonError::Character(byte, "in \\u hexadecimal character escape"));
                             }
                         }
                     }
                     b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => {}
-                    byte => return Err(invalid(byte, "in string escape code")),
+                    byte => return Err(JsonError::Character(byte, "in string escape code")),
                 },
-                byte if byte < b' ' => return Err(invalid(byte, "in string literal")),
+                byte if byte < b' ' => return Err(JsonError::Character(byte, "in string literal")),
                 _ => {}
             }
         }
@@ -182,7 +234,7 @@ impl Scanner<'_> {
     }
 
     fn byte(&mut self) -> Scan<u8> {
-        let byte = self.peek().ok_or("unexpected end of JSON input")?;
+        let byte = self.peek().ok_or(JsonError::End)?;
         self.at += 1;
         Ok(byte)
     }
@@ -198,18 +250,18 @@ impl Scanner<'_> {
     }
 }
 
-fn invalid(byte: u8, place: &str) -> String {
-    let shown = match byte {
+/// Returns a byte as Go quotes it in an error.
+fn quoted(byte: u8) -> String {
+    match byte {
         b'\'' => r"'\''".to_owned(),
         b'"' => "'\"'".to_owned(),
         b'\\' => r"'\\'".to_owned(),
         b'\n' => r"'\n'".to_owned(),
         b'\r' => r"'\r'".to_owned(),
         b'\t' => r"'\t'".to_owned(),
-        byte if byte < b' ' || byte == 0x7f => format!(r"'\x{byte:02x}'"),
-        byte => format!("'{}'", char::from(byte)),
-    };
-    format!("invalid character {shown} {place}")
+        b' '..0x7f => format!("'{}'", char::from(byte)),
+        _ => format!(r"'\x{byte:02x}'"),
+    }
 }
 
 #[cfg(test)]
@@ -234,13 +286,19 @@ mod tests {
     #[case("\"\\q\"", "invalid character 'q' in string escape code")]
     #[case("\"\n\"", "invalid character '\\n' in string literal")]
     fn errors_are_those_of_go(#[case] text: &str, #[case] error: &str) {
-        assert_eq!(parse(text.as_bytes()), Err(error.to_owned()));
+        assert_eq!(parse(text.as_bytes()).unwrap_err().to_string(), error);
+    }
+
+    #[test]
+    fn bytes_beyond_ascii_are_shown_as_numbers() {
+        let error = parse(b"\x9e").unwrap_err().to_string();
+        assert_eq!(error, "invalid character '\\x9e' looking for beginning of value");
     }
 
     #[test]
     fn depth_is_an_error_of_its_own() {
         let deep = "[".repeat(10_001);
-        let error = "invalid character '[' exceeded max depth".to_owned();
-        assert_eq!(parse(deep.as_bytes()), Err(error));
+        let error = "invalid character '[' exceeded max depth";
+        assert_eq!(parse(deep.as_bytes()).unwrap_err().to_string(), error);
     }
 }

@@ -1,5 +1,7 @@
 //! Times as Go reads them, with its error messages.
 
+use std::str::FromStr;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::Offset;
@@ -9,32 +11,46 @@ const SECONDS: &str = "2006-01-02T15:04:05Z07:00";
 /// Exactly six digits of a fraction.
 const MICROSECONDS: &str = "2006-01-02T15:04:05.000000Z07:00";
 
+/// Reason for which a text is not a time, in Go's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("parsing time {text:?}{problem}")]
+pub struct TimeError {
+    text: String,
+    problem: Problem,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum Problem {
+    /// The rest of the text does not match that part of the layout.
+    #[error(" as {layout:?}: cannot parse {rest:?} as {part:?}")]
+    Mismatch {
+        layout: &'static str,
+        rest: String,
+        part: &'static str,
+    },
+    #[error(": {0} out of range")]
+    Range(&'static str),
+    #[error(": extra text: {0:?}")]
+    Extra(String),
+}
+
 /// Reads a time; `micro` times must have microseconds.
-pub fn parse(text: &str, micro: bool) -> Result<Timestamp, String> {
+pub fn parse(text: &str, micro: bool) -> Result<Timestamp, TimeError> {
     let layout = if micro { MICROSECONDS } else { SECONDS };
-    let mut reader = Reader { rest: text };
-    reader.time(micro).map_err(|problem| match problem {
-        Problem::At(place, wanted) => {
-            format!("parsing time {text:?} as {layout:?}: cannot parse {place:?} as {wanted:?}")
-        }
-        Problem::Range(what) => format!("parsing time {text:?}: {what} out of range"),
-        Problem::Extra(rest) => format!("parsing time {text:?}: extra text: {rest:?}"),
+    let mut reader = Reader { layout, rest: text };
+    reader.time().map_err(|problem| TimeError {
+        text: text.to_owned(),
+        problem,
     })
 }
 
-enum Problem<'t> {
-    /// A part of the text that does not match that part of the layout.
-    At(&'t str, &'static str),
-    Range(&'static str),
-    Extra(&'t str),
-}
-
 struct Reader<'t> {
+    layout: &'static str,
     rest: &'t str,
 }
 
-impl<'t> Reader<'t> {
-    fn time(&mut self, micro: bool) -> Result<Timestamp, Problem<'t>> {
+impl Reader<'_> {
+    fn time(&mut self) -> Result<Timestamp, Problem> {
         let year = self.year()?;
         self.skip("-")?;
         let month = self.number("01", "month", 1..=12)?;
@@ -46,10 +62,14 @@ impl<'t> Reader<'t> {
         let minute = self.number("04", "minute", 0..=59)?;
         self.skip(":")?;
         let second = self.number("05", "second", 0..=59)?;
-        let nanos = if micro { self.micros()? } else { self.fraction() };
+        let nanos = if self.layout == MICROSECONDS {
+            self.micros()?
+        } else {
+            self.fraction()
+        };
         let offset = self.zone()?;
         if !self.rest.is_empty() {
-            return Err(Problem::Extra(self.rest));
+            return Err(Problem::Extra(self.rest.to_owned()));
         }
         let date = Date::new(year, month, day).map_err(|_| Problem::Range("day"))?;
         let offset = Offset::from_seconds(offset).map_err(|_| Problem::Range("time zone offset hour"))?;
@@ -57,20 +77,22 @@ impl<'t> Reader<'t> {
         at.map_err(|_| Problem::Range("year"))
     }
 
-    fn skip(&mut self, prefix: &'static str) -> Result<(), Problem<'t>> {
-        self.rest = self.rest.strip_prefix(prefix).ok_or(Problem::At(self.rest, prefix))?;
+    fn skip(&mut self, prefix: &'static str) -> Result<(), Problem> {
+        self.rest = self.rest.strip_prefix(prefix).ok_or_else(|| self.mismatch(prefix))?;
         Ok(())
     }
 
-    /// Reads that many digits.
-    fn digits(&self, count: usize) -> Option<&'t str> {
-        let digits = self.rest.get(..count)?;
-        digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)
+    /// Returns the error for a rest that does not match a part of the layout.
+    fn mismatch(&self, part: &'static str) -> Problem {
+        Problem::Mismatch {
+            layout: self.layout,
+            rest: self.rest.to_owned(),
+            part,
+        }
     }
 
-    fn year(&mut self) -> Result<i16, Problem<'t>> {
-        let year = self.digits(4).and_then(|digits| digits.parse().ok());
-        let year = year.ok_or(Problem::At(self.rest, "2006"))?;
+    fn year(&mut self) -> Result<i16, Problem> {
+        let year = digits(self.rest, 4).ok_or_else(|| self.mismatch("2006"))?;
         self.rest = &self.rest[4..];
         Ok(year)
     }
@@ -81,9 +103,8 @@ impl<'t> Reader<'t> {
         part: &'static str,
         what: &'static str,
         range: std::ops::RangeInclusive<i8>,
-    ) -> Result<i8, Problem<'t>> {
-        let number: Option<i8> = self.digits(2).and_then(|digits| digits.parse().ok());
-        let number = number.ok_or(Problem::At(self.rest, part))?;
+    ) -> Result<i8, Problem> {
+        let number = digits(self.rest, 2).ok_or_else(|| self.mismatch(part))?;
         self.rest = &self.rest[2..];
         if range.contains(&number) {
             Ok(number)
@@ -93,26 +114,21 @@ impl<'t> Reader<'t> {
     }
 
     /// One digit or two.
-    fn hour(&mut self) -> Result<i8, Problem<'t>> {
-        if self.digits(2).is_some() {
+    fn hour(&mut self) -> Result<i8, Problem> {
+        if digits::<i8>(self.rest, 2).is_some() {
             return self.number("15", "hour", 0..=23);
         }
-        let hour = self.digits(1).and_then(|digit| digit.parse().ok());
-        let hour = hour.ok_or(Problem::At(self.rest, "15"))?;
+        let hour = digits(self.rest, 1).ok_or_else(|| self.mismatch("15"))?;
         self.rest = &self.rest[1..];
         Ok(hour)
     }
 
-    fn micros(&mut self) -> Result<i32, Problem<'t>> {
+    fn micros(&mut self) -> Result<i32, Problem> {
         const PART: &str = ".000000";
-        let whole = self.rest;
-        let mismatch = Problem::At(whole, PART);
-        if !whole.starts_with(['.', ',']) {
-            return Err(mismatch);
-        }
-        let digits = Reader { rest: &whole[1..] }.digits(6);
-        let micros: i32 = digits.and_then(|digits| digits.parse().ok()).ok_or(mismatch)?;
-        self.rest = &whole[PART.len()..];
+        let after = self.rest.strip_prefix(['.', ',']);
+        let micros: Option<i32> = after.and_then(|after| digits(after, 6));
+        let micros = micros.ok_or_else(|| self.mismatch(PART))?;
+        self.rest = &self.rest[PART.len()..];
         Ok(micros * 1000)
     }
 
@@ -131,15 +147,14 @@ impl<'t> Reader<'t> {
     }
 
     /// Seconds east of Greenwich.
-    fn zone(&mut self) -> Result<i32, Problem<'t>> {
+    fn zone(&mut self) -> Result<i32, Problem> {
         const PART: &str = "Z07:00";
         if let Some(rest) = self.rest.strip_prefix('Z') {
             self.rest = rest;
             return Ok(0);
         }
-        let whole = self.rest;
-        let mismatch = || Problem::At(whole, PART);
-        let zone = whole.get(..6).ok_or_else(mismatch)?;
+        let mismatch = || self.mismatch(PART);
+        let zone = self.rest.get(..6).ok_or_else(mismatch)?;
         let sign = match zone.get(..1) {
             Some("+") => 1,
             Some("-") => -1,
@@ -148,20 +163,24 @@ impl<'t> Reader<'t> {
         if zone.get(3..4) != Some(":") {
             return Err(mismatch());
         }
-        let two = |from: usize| -> Result<i32, Problem<'t>> {
-            let digits = Reader { rest: &zone[from..] }.digits(2);
-            digits.and_then(|digits| digits.parse().ok()).ok_or_else(mismatch)
-        };
-        let (hours, minutes) = (two(1)?, two(4)?);
+        let two = |from: usize| zone.get(from..).and_then(|rest| digits(rest, 2)).ok_or_else(mismatch);
+        let (hours, minutes): (i32, i32) = (two(1)?, two(4)?);
         if hours > 24 {
             return Err(Problem::Range("time zone offset hour"));
         }
         if minutes > 60 {
             return Err(Problem::Range("time zone offset minute"));
         }
-        self.rest = &whole[6..];
+        self.rest = &self.rest[6..];
         Ok(sign * (hours * 3600 + minutes * 60))
     }
+}
+
+/// Reads a number of exactly that many digits.
+fn digits<N: FromStr>(text: &str, count: usize) -> Option<N> {
+    let digits = text.get(..count)?;
+    let all = digits.bytes().all(|byte| byte.is_ascii_digit());
+    all.then(|| digits.parse().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -190,7 +209,7 @@ mod tests {
     #[case("2020-01-01T00:00:00+0100", "cannot parse \"+0100\" as \"Z07:00\"")]
     fn what_cannot_be_read_is_told(#[case] text: &str, #[case] words: &str) {
         let expected = format!("parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": {words}");
-        assert_eq!(parse(text, false), Err(expected));
+        assert_eq!(parse(text, false).unwrap_err().to_string(), expected);
     }
 
     #[rstest]
@@ -199,7 +218,8 @@ mod tests {
     #[case("2020-01-01T25:00:00Z", "hour out of range")]
     #[case("2020-01-01T00:00:00Zx", "extra text: \"x\"")]
     fn what_there_is_not_is_told(#[case] text: &str, #[case] words: &str) {
-        assert_eq!(parse(text, false), Err(format!("parsing time {text:?}: {words}")));
+        let expected = format!("parsing time {text:?}: {words}");
+        assert_eq!(parse(text, false).unwrap_err().to_string(), expected);
     }
 
     #[rstest]
@@ -208,7 +228,7 @@ mod tests {
     #[case("2020-01-01T00:00:00.123456789Z", "cannot parse \"789Z\" as \"Z07:00\"")]
     fn microseconds_have_six_digits(#[case] text: &str, #[case] words: &str) {
         let expected = format!("parsing time {text:?} as \"2006-01-02T15:04:05.000000Z07:00\": {words}");
-        assert_eq!(parse(text, true), Err(expected));
+        assert_eq!(parse(text, true).unwrap_err().to_string(), expected);
         assert!(parse("2020-01-01T00:00:00.123456+01:00", true).is_ok());
     }
 }

@@ -1,8 +1,11 @@
 //! The errors of the API, in the words of a kube-apiserver.
 
 use baton_apimachinery::field::FieldError;
+use baton_apimachinery::go_json::{JsonError, UnmarshalTypeError};
+use baton_apimachinery::yaml::YamlError;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::fmt::Display;
 
 /// An answer of kind `Status` with status `Failure`.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -58,8 +61,8 @@ impl ApiError {
         }
     }
 
-    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
-        Self::new(400, "BadRequest", message, None)
+    pub(crate) fn bad_request(message: impl Display) -> Self {
+        Self::new(400, "BadRequest", message.to_string(), None)
     }
 
     pub(crate) fn unauthorized() -> Self {
@@ -133,8 +136,8 @@ impl ApiError {
     }
 
     /// Returns a 500 with only a message, as for errors that are not a `Status` inside a kube-apiserver.
-    pub(crate) fn plain_500(message: impl Into<String>) -> Self {
-        Self::new(500, "", message, None)
+    pub(crate) fn plain_500(message: impl Display) -> Self {
+        Self::new(500, "", message.to_string(), None)
     }
 
     /// Returns a 422 with one cause per error; `about.kind` is the kind.
@@ -174,13 +177,24 @@ impl ApiError {
     }
 }
 
-/// Returns the error for a value that is not a typed object.
-pub(crate) fn not_typed(value: &Value) -> String {
-    format!(
-        "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
-         Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-        baton_apimachinery::merge::go_type(value)
-    )
+/// Reason for which the type of a document cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Untyped {
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    Json(#[from] JsonError),
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    Yaml(#[from] YamlError),
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    Value(#[from] UnmarshalTypeError),
+}
+
+impl Untyped {
+    /// Returns the error for a value that is not an object.
+    pub(crate) fn not_an_object(value: &Value) -> Self {
+        const TYPED: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
+                             Kind string \"json:\\\"kind,omitempty\\\"\" }";
+        UnmarshalTypeError::value(value, TYPED).into()
+    }
 }
 
 /// Returns the error for an unknown kind; `scheme` is the name that the API server gives its registry of kinds.

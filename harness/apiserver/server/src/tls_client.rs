@@ -1,9 +1,10 @@
 //! Connections to webhooks: trusted certificates, and errors in the words of a Go client.
 
+use std::io;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::{VerifierBuilderError, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -15,24 +16,39 @@ use tokio_util::either::Either;
 
 use crate::in_process::{self, Stream};
 
+/// Reason for which a connection fails, in the words of a Go client.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectError {
+    #[error("dial tcp {0}: {error}", error = dialing(.1))]
+    Dial(String, #[source] io::Error),
+    #[error("dial tcp {0}: no such host")]
+    NoHost(String),
+    #[error("{}", verifying(.0))]
+    Handshake(#[source] io::Error),
+    #[error("tls: failed to verify certificate: {UNKNOWN_AUTHORITY}")]
+    NoCertificate,
+    #[error(transparent)]
+    Verifier(#[from] VerifierBuilderError),
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+}
+
 /// Connects to the first address of a host that accepts; the error is about the last one.
-pub(crate) async fn dial(host: &str, port: u16) -> Result<Stream, String> {
-    let failed = |to: &str, error: &std::io::Error| format!("dial tcp {to}: {}", dialing(error));
+pub(crate) async fn dial(host: &str, port: u16) -> Result<Stream, ConnectError> {
+    let target = format!("{host}:{port}");
     if is_in_process(host) {
-        let connected = in_process::connect(port).map_err(|error| failed(&format!("{host}:{port}"), &error));
+        let connected = in_process::connect(port).map_err(|error| ConnectError::Dial(target, error));
         return Ok(Either::Right(connected?));
     }
-    let unknown = format!("{host}:{port}");
+    let mut failed = ConnectError::NoHost(target.clone());
     let addresses = tokio::net::lookup_host((host, port)).await;
-    let addresses = addresses.map_err(|error| failed(&unknown, &error))?;
-    let mut reason = format!("dial tcp {unknown}: no such host");
-    for address in addresses {
+    for address in addresses.map_err(|error| ConnectError::Dial(target, error))? {
         match TcpStream::connect(address).await {
             Ok(stream) => return Ok(Either::Left(stream)),
-            Err(error) => reason = failed(&address.to_string(), &error),
+            Err(error) => failed = ConnectError::Dial(address.to_string(), error),
         }
     }
-    Err(reason)
+    Err(failed)
 }
 
 /// Sets up TLS on a connection to a server whose certificate must be valid for `name`.
@@ -40,9 +56,9 @@ pub(crate) async fn secure(
     stream: Stream,
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
-) -> Result<TlsStream<Stream>, String> {
+) -> Result<TlsStream<Stream>, ConnectError> {
     let stream = TlsConnector::from(config).connect(name, stream).await;
-    stream.map_err(|error| verifying(&error))
+    stream.map_err(ConnectError::Handshake)
 }
 
 fn is_in_process(host: &str) -> bool {
@@ -61,28 +77,28 @@ pub(crate) fn hold_time(host: &str) -> Option<std::sync::mpsc::Sender<()>> {
     Some(held)
 }
 
-fn dialing(error: &std::io::Error) -> String {
+fn dialing(error: &io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
-        std::io::ErrorKind::TimedOut => "i/o timeout".to_owned(),
+        io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
+        io::ErrorKind::TimedOut => "i/o timeout".to_owned(),
         _ => error.to_string(),
     }
 }
 
 /// Returns the reason for which a connection broke off, in the words of a Go client.
 pub(crate) fn breaking(error: &hyper::Error) -> String {
-    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
-    let ended = cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::UnexpectedEof);
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+    let ended = cause.is_some_and(|cause| cause.kind() == io::ErrorKind::UnexpectedEof);
     if ended || error.is_incomplete_message() {
         return "EOF".to_owned();
     }
     error.to_string()
 }
 
-fn verifying(error: &std::io::Error) -> String {
+fn verifying(error: &io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     let problem = match cause {
-        None if error.kind() == std::io::ErrorKind::UnexpectedEof => return "EOF".to_owned(),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => return "EOF".to_owned(),
         None => return error.to_string(),
         Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => UNKNOWN_AUTHORITY.to_owned(),
         Some(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { expected, presented })) => {
@@ -117,12 +133,10 @@ fn other_name(wanted: &str, presented: &[String]) -> String {
 const UNKNOWN_AUTHORITY: &str = "x509: certificate signed by unknown authority";
 
 /// Returns the TLS configuration of a client that trusts these certificates, as PEM, and servers certified by them.
-pub(crate) fn config(ca: &[u8]) -> Result<ClientConfig, String> {
+pub(crate) fn config(ca: &[u8]) -> Result<ClientConfig, ConnectError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = Arc::new(Trusting::read(ca, provider.clone())?);
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
     Ok(builder.with_no_client_auth())
 }
@@ -136,7 +150,7 @@ struct Trusting {
 }
 
 impl Trusting {
-    fn read(ca: &[u8], provider: Arc<CryptoProvider>) -> Result<Self, String> {
+    fn read(ca: &[u8], provider: Arc<CryptoProvider>) -> Result<Self, ConnectError> {
         let mut roots = RootCertStore::empty();
         let mut own = Vec::new();
         for block in pem::parse_many(ca).unwrap_or_default() {
@@ -146,10 +160,9 @@ impl Trusting {
             own.push(certificate);
         }
         if own.is_empty() {
-            return Err(format!("tls: failed to verify certificate: {UNKNOWN_AUTHORITY}"));
+            return Err(ConnectError::NoCertificate);
         }
-        let chains = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-        let chains = chains.map_err(|error| error.to_string())?;
+        let chains = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()?;
         Ok(Self { chains, own })
     }
 }

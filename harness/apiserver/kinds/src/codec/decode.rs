@@ -1,15 +1,35 @@
 //! Reads a JSON value into a type and writes it back, in place.
 
+use baton_apimachinery::go_base64::{self, IllegalByte};
+use baton_apimachinery::go_json::UnmarshalTypeError;
+use baton_apimachinery::go_time::{self, TimeError};
 use baton_apimachinery::quantity::Quantity;
-use baton_apimachinery::{go_base64, go_time};
 use serde_json::{Map, Value};
 
 use super::table::{Other, Presence, Sort, Struct, TYPES, Type};
 
-const QUANTITY_ERROR: &str =
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 /// Maximum depth: deeper than any type except schemas, and deeper than any accepted schema.
 const MAX_DEPTH: usize = 300;
+
+/// Reason for which an object does not have the form of its kind, in the words of the API server's decoder.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// A value of the wrong type.
+    #[error(transparent)]
+    Type(#[from] UnmarshalTypeError),
+    /// Bytes that are not base64.
+    #[error(transparent)]
+    Bytes(#[from] IllegalByte),
+    /// A text that is not a time.
+    #[error(transparent)]
+    Time(#[from] TimeError),
+    /// A value that is not a quantity.
+    #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
+    Quantity,
+    /// A value that is neither a boolean nor a schema.
+    #[error("boolean or JSON schema expected")]
+    Schema,
+}
 
 /// The position of the walk, for error messages.
 #[derive(Default)]
@@ -18,8 +38,8 @@ struct Place {
     path: String,
 }
 
-/// Converts an object to its typed form; the error has the words of the API server's decoder.
-pub(super) fn object(of: usize, object: &mut Value) -> Result<(), String> {
+/// Converts an object to its typed form.
+pub(super) fn object(of: usize, object: &mut Value) -> Result<(), DecodeError> {
     let kind = Type {
         own: None,
         sort: Sort::Struct(of),
@@ -36,7 +56,7 @@ pub(super) fn zero_status(of: usize) -> Option<Value> {
         .map(|member| zero(&member.kind.sort))
 }
 
-fn walk(kind: &Type, value: &mut Value, place: &mut Place, depth: usize) -> Result<(), String> {
+fn walk(kind: &Type, value: &mut Value, place: &mut Place, depth: usize) -> Result<(), DecodeError> {
     if depth > MAX_DEPTH {
         return Ok(());
     }
@@ -72,12 +92,12 @@ fn walk(kind: &Type, value: &mut Value, place: &mut Place, depth: usize) -> Resu
 
 /// Decodes a value of a type or an alternative. Its decoder starts without a path, so its errors do not name the place.
 /// A value that is neither becomes `null`, except where a boolean is the alternative.
-fn mixed(inner: &Type, other: Other, value: &mut Value, depth: usize) -> Result<(), String> {
+fn mixed(inner: &Type, other: Other, value: &mut Value, depth: usize) -> Result<(), DecodeError> {
     let alone = |value: &mut Value| walk(inner, value, &mut Place::default(), depth + 1);
     match (other, &mut *value) {
         (_, Value::Object(_)) => alone(value),
         (Other::Boolean, Value::Bool(_)) | (Other::Texts, Value::Array(_)) => Ok(()),
-        (Other::Boolean, _) => Err("boolean or JSON schema expected".to_owned()),
+        (Other::Boolean, _) => Err(DecodeError::Schema),
         (Other::List, Value::Array(items)) => items.iter_mut().try_for_each(alone),
         (Other::List | Other::Texts, _) => {
             *value = Value::Null;
@@ -86,7 +106,7 @@ fn mixed(inner: &Type, other: Other, value: &mut Value, depth: usize) -> Result<
     }
 }
 
-fn scalar(kind: &Type, value: &mut Value, place: &Place) -> Result<(), String> {
+fn scalar(kind: &Type, value: &mut Value, place: &Place) -> Result<(), DecodeError> {
     match (&kind.sort, &*value) {
         (Sort::Text | Sort::IntOrString, Value::String(_))
         | (Sort::Boolean, Value::Bool(_))
@@ -125,7 +145,7 @@ fn scalar(kind: &Type, value: &mut Value, place: &Place) -> Result<(), String> {
             *value = Value::String(time);
             Ok(())
         }
-        (Sort::Quantity, _) => Err(QUANTITY_ERROR.to_owned()),
+        (Sort::Quantity, _) => Err(DecodeError::Quantity),
         _ => Err(mismatch(kind, value, place)),
     }
 }
@@ -135,7 +155,7 @@ fn struct_members(
     members: &mut Map<String, Value>,
     place: &mut Place,
     depth: usize,
-) -> Result<(), String> {
+) -> Result<(), DecodeError> {
     let mut outcome = Ok(());
     members.retain(|field, value| {
         let Some(member) = structure.members.get(field.as_str()) else {
@@ -201,26 +221,15 @@ fn zero(sort: &Sort) -> Value {
     }
 }
 
-fn mismatch(kind: &Type, value: &Value, place: &Place) -> String {
-    let wanted = type_name(kind);
-    let found = match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(_) => "bool".to_owned(),
-        Value::Number(number) if matches!(kind.sort, Sort::Int32 | Sort::Int64 | Sort::IntOrString) => {
-            format!("number {number}")
-        }
-        Value::Number(_) => "number".to_owned(),
-        Value::String(_) => "string".to_owned(),
-        Value::Array(_) => "array".to_owned(),
-        Value::Object(_) => "object".to_owned(),
+fn mismatch(kind: &Type, value: &Value, place: &Place) -> DecodeError {
+    let mut error = match place.structure {
+        "" => UnmarshalTypeError::value(value, &type_name(kind)),
+        structure => UnmarshalTypeError::field(value, &format!("{structure}.{}", place.path), &type_name(kind)),
     };
-    if place.structure.is_empty() {
-        return format!("json: cannot unmarshal {found} into Go value of type {wanted}");
+    if value.is_number() && matches!(kind.sort, Sort::Int32 | Sort::Int64 | Sort::IntOrString) {
+        error.found = format!("number {value}");
     }
-    format!(
-        "json: cannot unmarshal {found} into Go struct field {}.{} of type {wanted}",
-        place.structure, place.path
-    )
+    error.into()
 }
 
 fn type_name(kind: &Type) -> String {
@@ -253,14 +262,14 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-fn replace_quantity(value: &mut Value, text: &str) -> Result<(), String> {
-    let quantity = Quantity::parse(text).ok_or(QUANTITY_ERROR)?;
+fn replace_quantity(value: &mut Value, text: &str) -> Result<(), DecodeError> {
+    let quantity = Quantity::parse(text).ok_or(DecodeError::Quantity)?;
     *value = Value::String(quantity.canonical());
     Ok(())
 }
 
 /// Returns a time as the API server writes it: UTC, whole seconds or microseconds.
-fn parse_time(text: &str, micro: bool) -> Result<String, String> {
+fn parse_time(text: &str, micro: bool) -> Result<String, TimeError> {
     let at = go_time::parse(text, micro)?;
     let format = if micro {
         "%Y-%m-%dT%H:%M:%S%.6fZ"

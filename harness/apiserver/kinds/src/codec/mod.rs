@@ -11,15 +11,15 @@ pub(crate) mod table;
 
 use serde_json::{Value, json};
 
+pub use decode::DecodeError;
 pub use facts::{Facts, List, Merging};
 use table::{Member, TYPES};
 
 /// Converts an object of a built-in kind to its typed form.
 ///
 /// # Errors
-/// The decoder's own words, such as `json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of
-/// type int32`. Kinds without a type are left as they are.
-pub fn decode(group: &str, version: &str, kind: &str, object: &mut Value) -> Result<(), String> {
+/// Returns the first value of the wrong type. Kinds without a type are left as they are.
+pub fn decode(group: &str, version: &str, kind: &str, object: &mut Value) -> Result<(), DecodeError> {
     match TYPES.of_kind(group, version, kind) {
         Some(of) => decode::object(of, object),
         None => Ok(()),
@@ -30,7 +30,7 @@ pub fn decode(group: &str, version: &str, kind: &str, object: &mut Value) -> Res
 ///
 /// # Errors
 /// Those of [`decode`].
-pub fn decode_metadata(metadata: &mut Value) -> Result<(), String> {
+pub fn decode_metadata(metadata: &mut Value) -> Result<(), DecodeError> {
     match TYPES.named("meta.v1.ObjectMeta") {
         Some(of) => decode::object(of, metadata),
         None => Ok(()),
@@ -157,7 +157,8 @@ mod tests {
             ),
         ] {
             let mut object = object;
-            assert_eq!(decode(group, "v1", kind, &mut object), Err(expected.to_owned()));
+            let error = decode(group, "v1", kind, &mut object).unwrap_err();
+            assert_eq!(error.to_string(), expected);
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use base64::Engine as _;
 use baton_apimachinery::field::ErrorList;
+use baton_apimachinery::go_json::{self, UnmarshalTypeError};
 use baton_apimachinery::meta;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::ROOT;
 use super::checks::{immutable, members, text};
@@ -37,7 +38,7 @@ pub(super) fn secret(object: &Value, found: &mut ErrorList) {
                 let bytes = base64::engine::general_purpose::STANDARD
                     .decode(encoded)
                     .unwrap_or_default();
-                if let Err(problem) = check_json(&bytes) {
+                if let Some(problem) = json_error(&bytes) {
                     found.invalid(&at.key(key), "<secret contents redacted>", &problem);
                 }
             }
@@ -56,30 +57,13 @@ pub(super) fn secret(object: &Value, found: &mut ErrorList) {
     }
 }
 
-/// Checks that bytes are a JSON object; the error has the words of the decoder that reads pull secrets.
-fn check_json(bytes: &[u8]) -> Result<(), String> {
-    let Err(error) = serde_json::from_slice::<Map<String, Value>>(bytes) else {
-        return Ok(());
-    };
-    if error.is_eof() {
-        return Err("unexpected end of JSON input".to_owned());
+/// Returns the error of the decoder that reads pull secrets, unless the bytes are a JSON object.
+fn json_error(bytes: &[u8]) -> Option<String> {
+    match go_json::parse(bytes) {
+        Ok(Value::Object(_) | Value::Null) => None,
+        Ok(other) => Some(UnmarshalTypeError::value(&other, "map[string]interface {}").to_string()),
+        Err(error) => Some(error.to_string()),
     }
-    let text = String::from_utf8_lossy(bytes);
-    let trimmed = text.trim_start();
-    for word in ["null", "true", "false"] {
-        let same = trimmed.chars().zip(word.chars()).take_while(|(a, b)| a == b).count();
-        if same > 0 && same < word.len() {
-            let (given, wanted) = (
-                trimmed.chars().nth(same).unwrap_or('\0'),
-                word.chars().nth(same).unwrap_or('\0'),
-            );
-            return Err(format!(
-                "invalid character '{given}' in literal {word} (expecting '{wanted}')"
-            ));
-        }
-    }
-    let first = trimmed.chars().next().unwrap_or('\0');
-    Err(format!("invalid character '{first}' looking for beginning of value"))
 }
 
 /// Validates the fields of a secret that are immutable.

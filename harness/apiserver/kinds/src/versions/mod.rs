@@ -5,6 +5,7 @@ mod events;
 use baton_apimachinery::meta;
 use serde_json::Value;
 
+use crate::codec::DecodeError;
 use crate::resources::{self, Resource};
 use crate::{codec, defaults};
 
@@ -47,8 +48,8 @@ pub fn convert(object: &Value, api_version: &str) -> Value {
 /// Converts an object to the form of its kind: types checked, unknown fields dropped, defaults set.
 ///
 /// # Errors
-/// The decoder's own words, as those of [`codec::decode`].
-pub fn decode(resource: &Resource, object: &mut Value) -> Result<(), String> {
+/// Those of [`codec::decode`].
+pub fn decode(resource: &Resource, object: &mut Value) -> Result<(), DecodeError> {
     codec::decode(resource.group, resource.version, resource.kind, object)?;
     defaults::default(resource.group, resource.kind, object);
     Ok(())

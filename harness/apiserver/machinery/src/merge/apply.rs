@@ -14,12 +14,12 @@ use super::conflict::{Conflict, Conflicts};
 use super::last_applied;
 use super::managed_fields::{self, ManagerKey, Managers, Operation, Owned};
 use super::set::Set;
-use super::typed::{check, combine, fields_of};
+use super::typed::{TypeErrors, check, combine, fields_of};
 use super::types::TypeModel;
 use super::versioned::{self, Changes};
 use crate::meta::{self, same_but};
 
-pub use super::versioned::{OneVersion, Versions, View};
+pub use super::versioned::{OneVersion, VersionError, Versions, View};
 
 /// The manager that owns the fields of objects that were never applied before.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -55,10 +55,17 @@ pub enum ApplyError {
     /// The document cannot be applied: 400.
     #[error("{0}")]
     BadRequest(String),
-    /// The document does not fit its type, or the object does not fit the types of another manager's version: 500
-    /// without a reason.
-    #[error("{0}")]
-    Internal(String),
+    /// The document does not fit its type: 500 without a reason.
+    #[error("failed to create typed patch object ({about}): {source}")]
+    Document {
+        /// The namespace, name and type in the document.
+        about: String,
+        /// The errors.
+        source: TypeErrors,
+    },
+    /// The object does not fit the version of another manager: 500 without a reason.
+    #[error(transparent)]
+    Version(#[from] VersionError),
 }
 
 impl Write<'_> {
@@ -97,7 +104,7 @@ pub fn manager_or_user_agent(field_manager: Option<&str>, user_agent: &str) -> S
 pub fn update(model: &TypeModel, live: Option<&Value>, new: &mut Value, write: &Write<'_>) {
     let mut managers = live_or_new(live, new, write.subresource);
     take_managed_fields(new);
-    if !model.is_builtin() && check(model, new, true).is_some() {
+    if !model.is_builtin() && check(model, new, true).is_err() {
         // If the object does not fit its types, in a part that the request cannot change, its managed fields are
         // dropped.
         return;
@@ -130,7 +137,7 @@ pub fn apply(
             manager: BEFORE_FIRST_APPLY,
             ..*write
         };
-        record(model, None, &base, &mut managers, &before).map_err(ApplyError::Internal)?;
+        record(model, None, &base, &mut managers, &before)?;
     }
     let object = match merge(model, &base, applied, &mut managers, write, force) {
         Err(Unmerged::Refused(refused)) if write.manager == last_applied::MANAGER => {
@@ -222,7 +229,7 @@ fn record(
     new: &Value,
     managers: &mut Managers,
     write: &Write<'_>,
-) -> Result<(), String> {
+) -> Result<(), VersionError> {
     let changes = Changes::between(model, live, new, managers, write)?;
     let mut mine = changes.change.set.clone();
     let owned_by_somebody = || {
@@ -289,7 +296,7 @@ fn acceptable(model: &TypeModel, applied: &Value, write: &Write<'_>) -> Result<(
     if metadata("managedFields").is_some_and(|list| !list.is_null()) {
         return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
     }
-    let Some(message) = check(model, applied, false) else {
+    let Err(source) = check(model, applied, false) else {
         return Ok(());
     };
     let named = |name: &str| metadata(name).and_then(Value::as_str).unwrap_or_default();
@@ -298,12 +305,9 @@ fn acceptable(model: &TypeModel, applied: &Value, write: &Write<'_>) -> Result<(
     } else {
         format!("/{}", write.api_version)
     };
-    Err(ApplyError::Internal(format!(
-        "failed to create typed patch object ({}/{}; {group_version}, Kind={}): {message}",
-        named("namespace"),
-        named("name"),
-        text("kind"),
-    )))
+    let (namespace, name, kind) = (named("namespace"), named("name"), text("kind"));
+    let about = format!("{namespace}/{name}; {group_version}, Kind={kind}");
+    Err(ApplyError::Document { about, source })
 }
 
 /// The conflicting managers and the fields of each.
@@ -312,12 +316,12 @@ pub(super) type Refused = Vec<(ManagerKey, Set)>;
 /// Reason for which nothing was merged.
 enum Unmerged {
     Refused(Refused),
-    Failed(String),
+    Failed(VersionError),
 }
 
-impl From<String> for Unmerged {
-    fn from(reason: String) -> Self {
-        Self::Failed(reason)
+impl From<VersionError> for Unmerged {
+    fn from(error: VersionError) -> Self {
+        Self::Failed(error)
     }
 }
 
@@ -325,7 +329,7 @@ impl From<Unmerged> for ApplyError {
     fn from(unmerged: Unmerged) -> Self {
         match unmerged {
             Unmerged::Refused(refused) => conflicts(&refused).into(),
-            Unmerged::Failed(reason) => Self::Internal(reason),
+            Unmerged::Failed(error) => error.into(),
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use super::go_type;
+
 /// Maximum number of operations in a patch.
 const MAX_OPERATIONS: usize = 10_000;
 
@@ -21,28 +23,55 @@ pub enum JsonPatchError {
     /// An operation does not apply: 422. The sender of a patch does not get the reason; errors about the patch of a
     /// webhook give it.
     #[error("the server rejected our request due to an error in our request")]
-    Failed(String),
+    Failed(#[from] OperationError),
 }
 
-type Outcome<T> = Result<T, JsonPatchError>;
+/// Reason for which an operation does not apply, in the words of the library that the API server uses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OperationError {
+    /// The operation is unknown.
+    #[error("Unexpected kind: {0}")]
+    Kind(String),
+    /// The operation lacks a member.
+    #[error("{0} operation failed to decode {1}: missing value")]
+    Member(String, &'static str),
+    /// The object has no such place.
+    #[error("{0} operation does not apply: {1}: missing value")]
+    Place(String, String),
+    /// The parent of the place lacks its last step.
+    #[error("error in {0} for {1}: {2}")]
+    Step(String, String, Missing),
+    /// The value at this place is another one.
+    #[error("testing value {0} failed: test failed")]
+    Test(String),
+    /// Copies make the document too large.
+    #[error("copies of more than {MAX_COPIED} bytes")]
+    Copies,
+}
 
 /// Reason for which a path leads nowhere.
-enum Missing {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
     /// No value exists at the path.
+    #[error("missing path")]
     Path,
-    /// The parent exists but lacks the last step; holds the message.
-    Key(String),
+    /// The parent lacks this member.
+    #[error("Unable to remove nonexistent key: {0}: missing value")]
+    Member(String),
+    /// The parent is a list, and the last step is not a number.
+    #[error("value was not a proper array index: '{0}': strconv.Atoi: parsing {0:?}: invalid syntax")]
+    NotAnIndex(String),
+    /// The parent is a list without this position.
+    #[error("Unable to access invalid index: {0}: invalid index referenced")]
+    Index(String),
 }
 
 /// Applies a JSON patch to an object.
-pub fn apply(object: &Value, patch: &Value) -> Outcome<Value> {
+pub fn apply(object: &Value, patch: &Value) -> Result<Value, JsonPatchError> {
     let operations = match patch {
         Value::Array(operations) => operations,
-        Value::Object(_) => return Err(JsonPatchError::NotAList("object")),
-        Value::String(_) => return Err(JsonPatchError::NotAList("string")),
-        Value::Number(_) => return Err(JsonPatchError::NotAList("number")),
-        Value::Bool(_) => return Err(JsonPatchError::NotAList("bool")),
         Value::Null => return Ok(object.clone()),
+        other => return Err(JsonPatchError::NotAList(go_type(other))),
     };
     if operations.len() > MAX_OPERATIONS {
         return Err(JsonPatchError::TooLarge(operations.len()));
@@ -50,27 +79,26 @@ pub fn apply(object: &Value, patch: &Value) -> Outcome<Value> {
     let mut document = object.clone();
     let mut copied = 0;
     for operation in operations {
-        carry_out(operation, &mut document, &mut copied).map_err(JsonPatchError::Failed)?;
+        carry_out(operation, &mut document, &mut copied)?;
     }
     Ok(document)
 }
 
 /// Carries out one operation; `copied` counts the bytes that copies have made.
-fn carry_out(operation: &Value, document: &mut Value, copied: &mut usize) -> Result<(), String> {
+fn carry_out(operation: &Value, document: &mut Value, copied: &mut usize) -> Result<(), OperationError> {
     let text = |name: &str| operation.get(name).and_then(Value::as_str);
     let op = text("op").unwrap_or("unknown");
     if !matches!(op, "add" | "remove" | "replace" | "test" | "move" | "copy") {
-        return Err(format!("Unexpected kind: {op}"));
+        return Err(OperationError::Kind(op.to_owned()));
     }
-    let path = text("path").ok_or_else(|| format!("{op} operation failed to decode path: missing value"))?;
-    let from = || {
-        let missing = "operation, missing from field: missing value";
-        text("from").ok_or_else(|| format!("{op} operation failed to decode from: {missing}"))
-    };
-    let does_not_apply = |what: &str| format!("{op} operation does not apply: {what}: missing value");
+    let no = |member| OperationError::Member(op.to_owned(), member);
+    let path = text("path").ok_or_else(|| no("path"))?;
+    let from = || text("from").ok_or_else(|| no("from: operation, missing from field"));
+    let does_not_apply = |what: String| OperationError::Place(op.to_owned(), what);
+    let lacks = |of: &str, at: &str, step| OperationError::Step(op.to_owned(), format!("{of}: '{at}'"), step);
     let destination = |missing: Missing| match missing {
-        Missing::Path => does_not_apply(&format!("doc is missing destination path: {path}")),
-        Missing::Key(why) => format!("error in {op} for path: '{path}': {why}"),
+        Missing::Path => does_not_apply(format!("doc is missing destination path: {path}")),
+        step => lacks("path", path, step),
     };
     let place = Pointer::parse(path);
     let value = operation.get("value").cloned().unwrap_or_default();
@@ -78,25 +106,23 @@ fn carry_out(operation: &Value, document: &mut Value, copied: &mut usize) -> Res
         "test" => {
             let known = place.get(document);
             if known.is_none() && !place.has_parent(document) {
-                return Err(does_not_apply(&format!("is missing path: {path}")));
+                return Err(does_not_apply(format!("is missing path: {path}")));
             }
             if known.unwrap_or(&Value::Null) != &value {
-                return Err(format!("testing value {path} failed: test failed"));
+                return Err(OperationError::Test(path.to_owned()));
             }
             Ok(())
         }
         "replace" => place.replace(document, value).map_err(|missing| {
-            does_not_apply(&match missing {
-                Missing::Path => format!("doc is missing path: {path}"),
-                Missing::Key(_) => format!("doc is missing key: {path}"),
-            })
+            let what = if missing == Missing::Path { "path" } else { "key" };
+            does_not_apply(format!("doc is missing {what}: {path}"))
         }),
         "move" => {
             let from = from()?;
             let origin = Pointer::parse(from);
             let moved = origin.remove(document).map_err(|missing| match missing {
-                Missing::Path => does_not_apply(&format!("doc is missing from path: {from}")),
-                Missing::Key(why) => format!("error in move for path: '{}': {why}", origin.last()),
+                Missing::Path => does_not_apply(format!("doc is missing from path: {from}")),
+                step => lacks("path", origin.last(), step),
             })?;
             place.add(document, moved).map_err(destination)
         }
@@ -104,12 +130,12 @@ fn carry_out(operation: &Value, document: &mut Value, copied: &mut usize) -> Res
             let from = from()?;
             let origin = Pointer::parse(from);
             let value = origin.existing(document).map_err(|missing| match missing {
-                Missing::Path => does_not_apply(&format!("doc is missing from path: {from}")),
-                Missing::Key(why) => format!("error in copy for from: '{}': {why}", origin.last()),
+                Missing::Path => does_not_apply(format!("doc is missing from path: {from}")),
+                step => lacks("from", origin.last(), step),
             })?;
             *copied += value.to_string().len();
             if *copied > MAX_COPIED {
-                return Err(format!("copies of more than {MAX_COPIED} bytes"));
+                return Err(OperationError::Copies);
             }
             place.add(document, value).map_err(destination)
         }
@@ -121,8 +147,8 @@ fn carry_out(operation: &Value, document: &mut Value, copied: &mut usize) -> Res
                 place.remove(document).map(drop)
             };
             done.map_err(|missing| match missing {
-                Missing::Path => does_not_apply(&format!("doc is missing path: {path:?}")),
-                Missing::Key(why) => format!("error in {op} for path: '{path}': {why}"),
+                Missing::Path => does_not_apply(format!("doc is missing path: {path:?}")),
+                step => lacks("path", path, step),
             })
         }
     }
@@ -214,10 +240,7 @@ impl Pointer {
 
     fn remove(&self, document: &mut Value) -> Result<Value, Missing> {
         match self.parent(document)? {
-            (Value::Object(members), name) => {
-                let nonexistent = || Missing::Key(format!("Unable to remove nonexistent key: {name}: missing value"));
-                members.remove(name).ok_or_else(nonexistent)
-            }
+            (Value::Object(members), name) => members.remove(name).ok_or_else(|| Missing::Member(name.to_owned())),
             (Value::Array(items), position) => Ok(items.remove(index(position, items.len())?)),
             _ => Err(Missing::Path),
         }
@@ -265,22 +288,15 @@ fn step<'v>(here: &'v Value, part: &str) -> Option<&'v Value> {
 
 /// A position in a list of this length; negative ones count from the end.
 fn index(part: &str, length: usize) -> Result<usize, Missing> {
-    let position: i64 = part.parse().map_err(|_| {
-        let parsing = format!("strconv.Atoi: parsing {part:?}: invalid syntax");
-        Missing::Key(format!("value was not a proper array index: '{part}': {parsing}"))
-    })?;
+    let position: i64 = part.parse().map_err(|_| Missing::NotAnIndex(part.to_owned()))?;
     let size = usize::try_from(position.unsigned_abs()).unwrap_or(usize::MAX);
     let at = if position >= 0 {
         Some(size)
     } else {
         length.checked_sub(size)
     };
-    let invalid = || {
-        Missing::Key(format!(
-            "Unable to access invalid index: {part}: invalid index referenced"
-        ))
-    };
-    at.filter(|at| *at < length).ok_or_else(invalid)
+    at.filter(|at| *at < length)
+        .ok_or_else(|| Missing::Index(part.to_owned()))
 }
 
 #[cfg(test)]
@@ -344,8 +360,10 @@ mod tests {
     #[case(json!({"op": "add", "value": "x"}), "add operation failed to decode path: missing value")]
     fn operations_that_do_not_apply_fail(#[case] patch: Value, #[case] why: &str) {
         let object = json!({"data": {"k": "v"}, "list": ["a"]});
-        let failed = Err(JsonPatchError::Failed(why.to_owned()));
-        assert_eq!(apply(&object, &json!([patch])), failed);
+        let Err(JsonPatchError::Failed(failed)) = apply(&object, &json!([patch])) else {
+            panic!("{patch} applies");
+        };
+        assert_eq!(failed.to_string(), why);
     }
 
     #[test]

@@ -9,8 +9,36 @@ use serde_json::Value;
 use super::apply::Write;
 use super::managed_fields::{ManagerKey, Managers, Owned};
 use super::set::Set;
-use super::typed::{Comparison, check, compare, fields_of, remove, with_named_fields};
+use super::typed::{Comparison, TypeErrors, check, compare, fields_of, remove, with_named_fields};
 use super::types::TypeModel;
+
+/// Reason for which a write cannot be compared in the version of another owner.
+#[derive(Debug, thiserror::Error)]
+pub enum VersionError {
+    /// The object cannot be converted.
+    #[error(transparent)]
+    Conversion(Box<dyn std::error::Error + Send + Sync>),
+    /// The object does not fit the types of the version.
+    #[error(transparent)]
+    Types(#[from] TypeErrors),
+    /// A step of the write failed.
+    #[error("{step}: {source}")]
+    Step {
+        /// The failed step: `failed to prune fields`.
+        step: String,
+        /// The reason.
+        source: Box<Self>,
+    },
+}
+
+impl VersionError {
+    fn during(self, step: impl Into<String>) -> Self {
+        Self::Step {
+            step: step.into(),
+            source: Box::new(self),
+        }
+    }
+}
 
 /// The conversions of objects between the versions of a kind.
 pub trait Versions: fmt::Debug {
@@ -18,7 +46,7 @@ pub trait Versions: fmt::Debug {
     ///
     /// # Errors
     /// Returns the reason if the object cannot be converted.
-    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<View>, String>;
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<View>, VersionError>;
 }
 
 /// An object in a version.
@@ -35,25 +63,25 @@ pub struct View {
 pub struct OneVersion;
 
 impl Versions for OneVersion {
-    fn convert(&self, _: &Value, _: &str) -> Result<Option<View>, String> {
+    fn convert(&self, _: &Value, _: &str) -> Result<Option<View>, VersionError> {
         Ok(None)
     }
 }
 
 /// Returns the object in a version, or `None` if the kind is not served in it. Fails if the object does not fit the
 /// types of the version.
-fn view_of(write: &Write<'_>, object: &Value, api_version: &str) -> Result<Option<View>, String> {
+fn view_of(write: &Write<'_>, object: &Value, api_version: &str) -> Result<Option<View>, VersionError> {
     let Some(view) = write.versions.convert(object, api_version)? else {
         return Ok(None);
     };
-    match check(&view.model, &view.object, true) {
-        Some(reason) if !view.model.is_builtin() => Err(reason),
-        Some(_) | None => Ok(Some(view)),
+    if !view.model.is_builtin() {
+        check(&view.model, &view.object, true)?;
     }
+    Ok(Some(view))
 }
 
 /// Checks that the live object can be converted to the version of every manager.
-pub(super) fn check_live(live: &Value, managers: &Managers, write: &Write<'_>) -> Result<(), String> {
+pub(super) fn check_live(live: &Value, managers: &Managers, write: &Write<'_>) -> Result<(), VersionError> {
     let versions: BTreeSet<&str> = managers.entries.values().map(|owned| &*owned.api_version).collect();
     let mut others = versions.into_iter().filter(|version| *version != write.api_version);
     others.try_for_each(|version| view_of(write, live, version).map(drop))
@@ -93,7 +121,7 @@ impl<'a> Changes<'a> {
         new: &Value,
         managers: &Managers,
         write: &Write<'a>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, VersionError> {
         let compared = |model: &TypeModel, live: Option<&Value>, new: &Value| {
             let ignored = model.ignored(write.subresource);
             Change::from(compare(model, live.unwrap_or_else(|| model.skeleton()), new).without(&ignored))
@@ -103,7 +131,7 @@ impl<'a> Changes<'a> {
         for version in versions.into_iter().filter(|version| *version != write.api_version) {
             let live = live.map(|live| view_of(write, live, version)).transpose()?.flatten();
             let new = view_of(write, new, version);
-            let new = new.map_err(|reason| format!("failed to convert new object: {reason}"))?;
+            let new = new.map_err(|error| error.during("failed to convert new object"))?;
             let Some(new) = new else { continue };
             let live = live.map(|view| view.object);
             others.insert(Box::from(version), compared(&new.model, live.as_ref(), &new.object));
@@ -149,13 +177,13 @@ pub(super) fn prune(
     last: &Owned,
     owned: &BTreeMap<Box<str>, Set>,
     write: &Write<'_>,
-) -> Result<Value, String> {
+) -> Result<Value, VersionError> {
     if owned.keys().all(|version| **version == *write.api_version) && *last.api_version == *write.api_version {
         let wanted = owned.get(write.api_version).cloned().unwrap_or_default();
         return Ok(prune_alone(model, &merged, &last.set, &wanted));
     }
     let pruned = prune_between(&merged, last, owned, write);
-    let pruned = pruned.map_err(|reason| format!("failed to prune fields: {reason}"))?;
+    let pruned = pruned.map_err(|error| error.during("failed to prune fields"))?;
     Ok(pruned.unwrap_or(merged))
 }
 
@@ -172,10 +200,10 @@ fn prune_between(
     last: &Owned,
     owned: &BTreeMap<Box<str>, Set>,
     write: &Write<'_>,
-) -> Result<Option<Value>, String> {
+) -> Result<Option<Value>, VersionError> {
     let to_last = |object: &Value, which: &str| {
         let view = view_of(write, object, &last.api_version);
-        view.map_err(|reason| format!("failed to convert {which} object to last applied version: {reason}"))
+        view.map_err(|error| error.during(format!("failed to convert {which} object to last applied version")))
     };
     let Some(whole) = to_last(merged, "merged")? else {
         return Ok(None);
@@ -186,8 +214,9 @@ fn prune_between(
     for (version, wanted) in first.into_iter().chain(rest) {
         let in_version = |object: &Value, which: &str| {
             let view = view_of(write, object, version);
-            view.map_err(|reason| {
-                format!("failed add back owned items: failed to convert {which} object at version {version}: {reason}")
+            view.map_err(|error| {
+                let step = format!("failed to convert {which} object at version {version}");
+                error.during(step).during("failed add back owned items")
             })
         };
         if let (Some(whole), Some(left)) = (in_version(merged, "merged")?, in_version(&pruned, "pruned")?) {

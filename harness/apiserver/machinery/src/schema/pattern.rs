@@ -19,9 +19,20 @@ const LENGTH_LIMIT: usize = 64 << 10;
 /// Maximum number of remembered patterns, and maximum length of each.
 const REMEMBERED: (usize, usize) = (200, 256);
 
+/// Reason for which a pattern does not compile, in the words of Go's parser.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// The pattern is too long.
+    #[error("expression nests too deeply")]
+    TooLong,
+    /// The problem, and the part of the pattern that has it.
+    #[error("error parsing regexp: {0}: `{1}`")]
+    Syntax(&'static str, String),
+}
+
 /// Compiles a pattern written for Go. Definitions and the servers of one process use the same few patterns again and
 /// again, so the patterns compiled last are remembered.
-pub fn compile(source: &str) -> Result<Regex, String> {
+pub fn compile(source: &str) -> Result<Regex, PatternError> {
     static KNOWN: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Mutex::default);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(regex) = known().get(source) {
@@ -39,20 +50,23 @@ pub fn compile(source: &str) -> Result<Regex, String> {
     Ok(regex)
 }
 
-fn build(source: &str) -> Result<Regex, String> {
+fn build(source: &str) -> Result<Regex, PatternError> {
     if source.len() > LENGTH_LIMIT {
-        return Err("expression nests too deeply".to_owned());
+        return Err(PatternError::TooLong);
     }
     RegexBuilder::new(&translate(source))
         .size_limit(SIZE_LIMIT)
         .dfa_size_limit(SIZE_LIMIT)
         .nest_limit(200)
         .build()
-        .map_err(|_| reason(source))
+        .map_err(|_| {
+            let (problem, part) = reason(source);
+            PatternError::Syntax(problem, part.to_owned())
+        })
 }
 
-/// Returns the message of Go's parser for the most common mistakes.
-fn reason(source: &str) -> String {
+/// Returns the message of Go's parser for the most common mistakes, and the part of the pattern that it quotes.
+fn reason(source: &str) -> (&'static str, &str) {
     let mut open = 0_i64;
     let mut class: Option<usize> = None;
     let mut escaped = false;
@@ -66,46 +80,44 @@ fn reason(source: &str) -> String {
             ')' if class.is_none() => {
                 open -= 1;
                 if open < 0 {
-                    return format!("error parsing regexp: unexpected ): `{source}`");
+                    return ("unexpected )", source);
                 }
             }
             _ => {}
         }
     }
     if escaped {
-        return "error parsing regexp: trailing backslash at end of expression: ``".to_owned();
+        return ("trailing backslash at end of expression", "");
     }
     if let Some(start) = class {
-        return format!("error parsing regexp: missing closing ]: `{}`", &source[start..]);
+        return ("missing closing ]", &source[start..]);
     }
     if let Some(problem) = group(source) {
         return problem;
     }
     if open > 0 {
-        return format!("error parsing regexp: missing closing ): `{source}`");
+        return ("missing closing )", source);
     }
-    match source.chars().next() {
-        Some(first @ ('*' | '+' | '?')) => {
-            format!("error parsing regexp: missing argument to repetition operator: `{first}`")
-        }
-        Some(_) | None => format!("error parsing regexp: invalid or unsupported Perl syntax: `{source}`"),
+    if source.starts_with(['*', '+', '?']) {
+        ("missing argument to repetition operator", &source[..1])
+    } else {
+        (PERL, source)
     }
 }
 
+const PERL: &str = "invalid or unsupported Perl syntax";
+
 /// Returns the error for the first lookaround group, which Go does not support.
-fn group(source: &str) -> Option<String> {
+fn group(source: &str) -> Option<(&'static str, &str)> {
     let begin = ["(?=", "(?!", "(?<=", "(?<!"]
         .iter()
         .filter_map(|start| source.find(start))
         .min()?;
     let rest = source.get(begin..)?;
     if rest.starts_with("(?<") {
-        return Some(format!("error parsing regexp: invalid named capture: `{rest}`"));
+        return Some(("invalid named capture", rest));
     }
-    let shown = rest.get(..3)?;
-    Some(format!(
-        "error parsing regexp: invalid or unsupported Perl syntax: `{shown}`"
-    ))
+    Some((PERL, rest.get(..3)?))
 }
 
 fn translate(source: &str) -> String {
@@ -250,7 +262,7 @@ mod tests {
             ),
         ];
         for (pattern, message) in cases {
-            assert_eq!(compile(pattern).err().as_deref(), Some(message), "{pattern}");
+            assert_eq!(compile(pattern).unwrap_err().to_string(), message);
         }
     }
 }

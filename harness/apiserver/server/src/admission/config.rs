@@ -1,10 +1,12 @@
 //! Configured webhooks.
 
+use std::fmt;
+
 use baton_apimachinery::meta;
-use baton_apimachinery::schema::cel::Program;
 use baton_apimachinery::schema::cel::eval::{CelError, Evaluator};
 use baton_apimachinery::schema::cel::scope::Scope;
 use baton_apimachinery::schema::cel::value::Val;
+use baton_apimachinery::schema::cel::{ParseError, Program};
 use serde_json::Value;
 
 use super::matching::{Matcher, Subject};
@@ -18,7 +20,32 @@ const BUDGET: u64 = 2_500_000;
 pub(crate) struct Conditions(Vec<Condition>);
 
 /// One condition: its name, its text, and the compiled program.
-type Condition = (String, String, Result<Program, String>);
+type Condition = (String, String, Result<Program, ParseError>);
+
+/// Reason for which a condition does not decide.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConditionError {
+    #[error("match condition {0:?} is not a bool")]
+    NotABool(String),
+    #[error("expression '{0}' resulted in error: {1}")]
+    Failed(String, #[source] CelError),
+}
+
+/// The conditions that do not decide.
+#[derive(Debug, thiserror::Error)]
+pub(crate) struct ConditionErrors(Vec<ConditionError>);
+
+impl fmt::Display for ConditionErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [one] => one.fmt(f),
+            several => {
+                let several: Vec<String> = several.iter().map(ToString::to_string).collect();
+                write!(f, "[{}]", several.join(", "))
+            }
+        }
+    }
+}
 
 impl Conditions {
     pub(crate) fn read(source: &Value) -> Self {
@@ -33,25 +60,25 @@ impl Conditions {
     }
 
     /// Returns `true` if all conditions hold. A condition that does not hold decides even if another one fails.
-    pub(crate) fn hold<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, String> {
+    pub(crate) fn hold<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, ConditionErrors> {
         let scope = Scope::root(variables);
         let mut failed = Vec::new();
         for (name, expression, program) in &self.0 {
             let outcome = match program {
                 Ok(program) => Evaluator::new(BUDGET).eval(program.expr(), &scope),
-                Err(error) => Err(CelError::Eval(error.clone())),
+                Err(error) => Err(CelError::Eval(error.to_string())),
             };
             match outcome {
                 Ok(Val::Bool(true)) => {}
                 Ok(Val::Bool(false)) => return Ok(false),
-                Ok(_) => failed.push(format!("match condition {name:?} is not a bool")),
-                Err(error) => failed.push(format!("expression '{expression}' resulted in error: {error}")),
+                Ok(_) => failed.push(ConditionError::NotABool(name.clone())),
+                Err(error) => failed.push(ConditionError::Failed(expression.clone(), error)),
             }
         }
-        match failed.as_slice() {
-            [] => Ok(true),
-            [one] => Err(one.clone()),
-            several => Err(format!("[{}]", several.join(", "))),
+        if failed.is_empty() {
+            Ok(true)
+        } else {
+            Err(ConditionErrors(failed))
         }
     }
 }
@@ -118,7 +145,7 @@ impl Webhook {
     }
 
     /// Returns `true` if the match conditions hold.
-    pub(crate) fn wants<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, String> {
+    pub(crate) fn wants<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, ConditionErrors> {
         self.conditions.hold(variables)
     }
 }

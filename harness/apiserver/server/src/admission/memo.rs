@@ -1,9 +1,9 @@
 //! The webhook calls of one write, and their answers.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::webhook_client::Endpoint;
+use crate::webhook_client::{CallError, Endpoint};
 
 /// A call that has not been made yet.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub(crate) struct Pending {
 
 #[derive(Debug, Default)]
 struct State {
-    answers: BTreeMap<String, Result<Vec<u8>, String>>,
+    answers: BTreeMap<String, Result<Vec<u8>, Arc<CallError>>>,
     asked: BTreeMap<String, usize>,
     pending: Option<Pending>,
     warnings: Vec<String>,
@@ -62,7 +62,7 @@ impl Memo {
     }
 
     /// Returns the answer to a call, if it has been made.
-    pub(crate) fn answer(&self, key: &str) -> Option<Result<Vec<u8>, String>> {
+    pub(crate) fn answer(&self, key: &str) -> Option<Result<Vec<u8>, Arc<CallError>>> {
         self.lock().answers.get(key).cloned()
     }
 
@@ -82,8 +82,8 @@ impl Memo {
     }
 
     /// Stores the answer to a call.
-    pub(crate) fn keep(&self, key: String, answer: Result<Vec<u8>, String>) {
-        self.lock().answers.insert(key, answer);
+    pub(crate) fn keep(&self, key: String, answer: Result<Vec<u8>, CallError>) {
+        self.lock().answers.insert(key, answer.map_err(Arc::new));
     }
 
     /// Adds a warning for the client.

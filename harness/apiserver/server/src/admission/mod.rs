@@ -22,7 +22,7 @@ use serde_json::Value;
 pub(crate) use config::Webhook;
 pub(crate) use matching::Subject;
 pub(crate) use memo::{Memo, Pending};
-pub(crate) use review::{Answer, patched, read_answer, refusal, review};
+pub(crate) use review::{Answer, AnswerError, patched, read_answer, refusal, review};
 
 /// The kinds that configure admission; admission does not apply to them.
 pub(crate) const KINDS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];

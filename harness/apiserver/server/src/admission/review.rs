@@ -1,14 +1,16 @@
 //! The `AdmissionReview` that a webhook gets, and its answer.
 
-use baton_apimachinery::go_base64;
-use baton_apimachinery::go_json;
-use baton_apimachinery::merge::go_type;
+use std::sync::Arc;
+
+use baton_apimachinery::go_base64::{self, IllegalByte};
+use baton_apimachinery::go_json::{self, JsonError, UnmarshalTypeError};
 use baton_apimachinery::merge::json_patch::{self, JsonPatchError};
 use baton_apimachinery::meta::text;
 use serde_json::{Value, json};
 
 use crate::api_error::ApiError;
-use crate::webhook_client::answer::{Form, Member};
+use crate::webhook_client::CallError;
+use crate::webhook_client::answer::{Form, Member, ReviewError};
 
 /// The answer of a webhook.
 #[derive(Debug, Clone)]
@@ -17,6 +19,29 @@ pub(crate) struct Answer {
     pub(crate) status: Value,
     pub(crate) patch: Option<Value>,
     pub(crate) warnings: Vec<String>,
+}
+
+/// Reason for which an answer cannot be used, in the words of the server.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AnswerError {
+    #[error("failed to call webhook: {0}")]
+    Call(#[from] Arc<CallError>),
+    #[error("failed to call webhook: {0}")]
+    Review(#[from] ReviewError),
+    #[error("failed to call webhook: {0}")]
+    Base64(#[from] IllegalByte),
+    #[error("received invalid webhook response: webhook response was absent")]
+    Absent,
+    #[error("received invalid webhook response: {0}")]
+    Head(#[source] ReviewError),
+    #[error("received invalid webhook response: {0}")]
+    Form(&'static str),
+    #[error("received undecodable patch in webhook response: {0}")]
+    Patch(#[from] JsonError),
+    #[error("received undecodable patch in webhook response: {0}")]
+    Operations(#[from] UnmarshalTypeError),
+    #[error("unsupported patch type {0:?}")]
+    PatchType(String),
 }
 
 /// Returns the body of a call.
@@ -44,21 +69,15 @@ const REVIEW: Form = Form {
     ],
 };
 
-/// Reads an answer; the error is in the words of the server.
-pub(crate) fn read_answer(body: &[u8], version: &str, uid: &str, validating: bool) -> Result<Answer, String> {
-    let invalid = |detail: String| format!("received invalid webhook response: {detail}");
-    let called = |error: String| format!("failed to call webhook: {error}");
-    let review = REVIEW.read(body, version).map_err(called)?;
-    let response = review
-        .response()
-        .ok_or_else(|| invalid("webhook response was absent".to_owned()))?;
-    let patch = go_base64::decode(text(response, "patch")).map_err(called)?;
-    if version == "v1" {
-        review.check_head(uid).map_err(invalid)?;
-    }
+/// Reads an answer.
+pub(crate) fn read_answer(body: &[u8], version: &str, uid: &str, validating: bool) -> Result<Answer, AnswerError> {
+    let review = REVIEW.read(body, version)?;
+    let response = review.response().ok_or(AnswerError::Absent)?;
+    let patch = go_base64::decode(text(response, "patch"))?;
     let patch_type = response.get("patchType").and_then(Value::as_str);
     if version == "v1" {
-        check_patch_type(!patch.is_empty(), patch_type, validating).map_err(invalid)?;
+        review.check_head(uid).map_err(AnswerError::Head)?;
+        check_patch_type(!patch.is_empty(), patch_type, validating)?;
     }
     Ok(Answer {
         allowed: response.get("allowed").and_then(Value::as_bool).unwrap_or(false),
@@ -72,30 +91,24 @@ pub(crate) fn read_answer(body: &[u8], version: &str, uid: &str, validating: boo
     })
 }
 
-fn check_patch_type(has_patch: bool, patch_type: Option<&str>, validating: bool) -> Result<(), String> {
-    Err(match (validating, has_patch, patch_type) {
-        (true, true, _) => "validating webhook may not return response.patch".to_owned(),
-        (true, false, Some(_)) => "validating webhook may not return response.patchType".to_owned(),
-        (false, true, None) => "webhook returned response.patch but not response.patchType".to_owned(),
-        (false, false, Some(_)) => "webhook returned response.patchType but not response.patch".to_owned(),
-        (false, true, Some("")) => "webhook returned invalid response.patchType of \"\"".to_owned(),
+fn check_patch_type(has_patch: bool, patch_type: Option<&str>, validating: bool) -> Result<(), AnswerError> {
+    Err(AnswerError::Form(match (validating, has_patch, patch_type) {
+        (true, true, _) => "validating webhook may not return response.patch",
+        (true, false, Some(_)) => "validating webhook may not return response.patchType",
+        (false, true, None) => "webhook returned response.patch but not response.patchType",
+        (false, false, Some(_)) => "webhook returned response.patchType but not response.patch",
+        (false, true, Some("")) => "webhook returned invalid response.patchType of \"\"",
         (_, false, None) | (false, true, Some(_)) => return Ok(()),
-    })
+    }))
 }
 
 /// Returns the operations of a patch, or `None` if it is empty.
-fn operations(patch: &[u8], patch_type: Option<&str>) -> Result<Option<Value>, String> {
+fn operations(patch: &[u8], patch_type: Option<&str>) -> Result<Option<Value>, AnswerError> {
     if patch.is_empty() {
         return Ok(None);
     }
-    let undecodable = |error: String| format!("received undecodable patch in webhook response: {error}");
-    let patch = go_json::parse(patch).map_err(undecodable)?;
-    let unlike = |value: &Value, wanted: &str| {
-        undecodable(format!(
-            "json: cannot unmarshal {} into Go value of type {wanted}",
-            go_type(value)
-        ))
-    };
+    let patch = go_json::parse(patch)?;
+    let unlike = |value: &Value, wanted: &str| UnmarshalTypeError::value(value, wanted).into();
     let Some(operations) = patch.as_array() else {
         return if patch.is_null() {
             Ok(None)
@@ -109,7 +122,7 @@ fn operations(patch: &[u8], patch_type: Option<&str>) -> Result<Option<Value>, S
     match patch_type {
         _ if operations.is_empty() => Ok(None),
         Some("JSONPatch") | None => Ok(Some(patch)),
-        Some(other) => Err(format!("unsupported patch type {other:?}")),
+        Some(other) => Err(AnswerError::PatchType(other.to_owned())),
     }
 }
 
@@ -131,10 +144,10 @@ pub(crate) fn refusal(webhook: &str, status: &Value) -> ApiError {
 }
 
 /// Returns an object with the patch of a webhook applied.
-pub(crate) fn patched(object: &Value, patch: &Value) -> Result<Value, String> {
+pub(crate) fn patched(object: &Value, patch: &Value) -> Result<Value, ApiError> {
     json_patch::apply(object, patch).map_err(|error| match error {
-        JsonPatchError::Failed(why) => why,
-        JsonPatchError::NotAList(_) | JsonPatchError::TooLarge(_) => error.to_string(),
+        JsonPatchError::Failed(operation) => ApiError::internal(&operation.to_string()),
+        other @ (JsonPatchError::NotAList(_) | JsonPatchError::TooLarge(_)) => ApiError::internal(&other.to_string()),
     })
 }
 
@@ -198,7 +211,12 @@ mod tests {
         #[case] validating: bool,
         #[case] words: &str,
     ) {
-        assert_eq!(read_answer(&response(&more), "v1", "u", validating).unwrap_err(), words);
+        assert_eq!(
+            read_answer(&response(&more), "v1", "u", validating)
+                .unwrap_err()
+                .to_string(),
+            words
+        );
     }
 
     #[test]
@@ -223,7 +241,7 @@ mod tests {
                 "failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion".to_owned(),
             ),
         ] {
-            let error = read_answer(body.as_bytes(), "v1", "u", false).unwrap_err();
+            let error = read_answer(body.as_bytes(), "v1", "u", false).unwrap_err().to_string();
             assert!(error.starts_with(&words), "{body}: {error}");
         }
     }

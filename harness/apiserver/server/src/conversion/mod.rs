@@ -7,6 +7,8 @@
 
 mod review;
 
+pub(crate) use review::ConversionError;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -57,10 +59,10 @@ struct Question {
 
 #[derive(Debug, Default)]
 struct State {
-    answers: BTreeMap<Question, Result<Value, String>>,
+    answers: BTreeMap<Question, Result<Value, Arc<ConversionError>>>,
     asked: BTreeMap<Question, Arc<Converter>>,
     /// Reason for which a required object could not be converted.
-    failure: Option<String>,
+    failure: Option<Arc<ConversionError>>,
 }
 
 /// The conversions that one request needs, or a watch for its next events.
@@ -78,10 +80,12 @@ impl Conversions {
     }
 
     /// Returns an object in another version. Until the webhook has been called, returns the object as it was.
-    ///
-    /// # Errors
-    /// If it cannot be converted, the reason.
-    pub(crate) fn convert(&self, converter: &Arc<Converter>, mut object: Value, to: &str) -> Result<Value, String> {
+    pub(crate) fn convert(
+        &self,
+        converter: &Arc<Converter>,
+        mut object: Value,
+        to: &str,
+    ) -> Result<Value, Arc<ConversionError>> {
         if meta::str_at(&object, &["apiVersion"]) == Some(to) {
             return Ok(object);
         }
@@ -107,7 +111,7 @@ impl Conversions {
     }
 
     /// Returns the converted object; if the conversion failed, records that the request cannot continue.
-    pub(crate) fn needed(&self, converted: Result<Value, String>) -> Value {
+    pub(crate) fn needed(&self, converted: Result<Value, Arc<ConversionError>>) -> Value {
         converted.unwrap_or_else(|reason| {
             self.lock().failure = Some(reason);
             Value::Null
@@ -129,7 +133,7 @@ impl Conversions {
             return Err(ApiError::internal("a conversion webhook is being asked"));
         }
         match &state.failure {
-            Some(reason) => Err(ApiError::plain_500(reason.clone())),
+            Some(error) => Err(ApiError::plain_500(error)),
             None => Ok(()),
         }
     }
@@ -151,9 +155,11 @@ impl Conversions {
             let mut state = self.lock();
             match outcome {
                 Ok(objects) => state.answers.extend(batch.into_iter().zip(objects.into_iter().map(Ok))),
-                Err(reason) => state
-                    .answers
-                    .extend(batch.into_iter().map(|question| (question, Err(reason.clone())))),
+                Err(error) => {
+                    let error = Arc::new(error);
+                    let failed = batch.into_iter().map(|question| (question, Err(error.clone())));
+                    state.answers.extend(failed);
+                }
             }
         }
     }
@@ -165,7 +171,7 @@ impl Conversions {
 }
 
 /// Calls the webhook for objects that need the same version.
-async fn ask(converter: &Converter, batch: &[Question], uid: &str) -> Result<Vec<Value>, String> {
+async fn ask(converter: &Converter, batch: &[Question], uid: &str) -> Result<Vec<Value>, ConversionError> {
     let to = batch.first().map_or("", |question| question.to.as_str());
     let read = |question: &Question| serde_json::from_str(&question.object).unwrap_or_default();
     let objects: Vec<Value> = batch.iter().map(read).collect();

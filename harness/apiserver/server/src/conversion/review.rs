@@ -1,14 +1,15 @@
 //! The `ConversionReview` that a webhook gets, and its answer.
 
-use baton_apimachinery::field::{ErrorList, FieldPath, aggregate};
+use baton_apimachinery::field::{ErrorList, FieldError, FieldPath, aggregate};
 use baton_apimachinery::go_fmt::type_name;
-use baton_apimachinery::merge::go_type;
+use baton_apimachinery::go_json::{JsonError, UnmarshalTypeError};
 use baton_apimachinery::meta;
 use baton_apimachinery::meta::text;
 use baton_apimachinery::metadata::{validate_annotations, validate_labels};
 use serde_json::{Map, Value, json};
 
-use crate::webhook_client::answer::{Form, Member};
+use crate::webhook_client::CallError;
+use crate::webhook_client::answer::{Form, Member, ReviewError};
 
 const REVIEW: Form = Form {
     group: "apiextensions.k8s.io",
@@ -20,6 +21,66 @@ const REVIEW: Form = Form {
         Member::new("result", Value::is_object, "v1.Status"),
     ],
 };
+
+/// Reason for which a webhook has not converted its objects, in the words of the server. `about` names the webhook.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConversionError {
+    #[error("{about} failed: {source}")]
+    Failed { about: String, source: AnswerError },
+    #[error("{about} returned {got} objects, expected {wanted}")]
+    Count { about: String, got: usize, wanted: usize },
+    /// An object is missing.
+    #[error(transparent)]
+    Missing(#[from] JsonError),
+    #[error(transparent)]
+    NotAnObject(#[from] UnmarshalTypeError),
+    #[error(
+        "{about} returned invalid object at index {index}: invalid {what} (expected {expected}, received {received})"
+    )]
+    Type {
+        about: String,
+        index: usize,
+        what: &'static str,
+        expected: String,
+        received: String,
+    },
+    #[error("{about} returned invalid object: must have the same {what}: {before} != {after}")]
+    OtherObject {
+        about: String,
+        what: &'static str,
+        before: String,
+        after: String,
+    },
+    #[error("{about} returned invalid metadata: {source}")]
+    Metadata { about: String, source: MetadataError },
+}
+
+/// Reason for which an answer has no converted objects.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AnswerError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error(transparent)]
+    Review(#[from] ReviewError),
+    #[error("no response provided")]
+    NoResponse,
+    #[error("response.result.status was '{0}', not 'Success'")]
+    Status(String),
+    /// The webhook refused, for this reason.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Reason for which the labels or annotations of a converted object cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MetadataError {
+    #[error("metadata.{0} must be a map, but is {1} in converted object")]
+    NotAMap(String, &'static str),
+    #[error("metadata.{0}[{1}] must be a string, but is {2} in converted object")]
+    NotAText(String, String, &'static str),
+    #[error("{}", aggregate(.0))]
+    Invalid(Vec<FieldError>),
+}
 
 /// The request to a webhook.
 pub(super) struct Review<'a> {
@@ -43,8 +104,8 @@ impl Review<'_> {
         review.to_string().into_bytes()
     }
 
-    /// Returns the converted objects in an answer; the error is in the words of the server.
-    pub(super) fn read(&self, answer: Result<Vec<u8>, String>) -> Result<Vec<Value>, String> {
+    /// Returns the converted objects in an answer.
+    pub(super) fn read(&self, answer: Result<Vec<u8>, CallError>) -> Result<Vec<Value>, ConversionError> {
         let first = self.objects.first().unwrap_or(&Value::Null);
         let about = format!(
             "conversion webhook for {}, Kind={}",
@@ -52,11 +113,15 @@ impl Review<'_> {
             text(first, "kind")
         );
         let converted = answer
-            .and_then(|body| self.objects_in(&body))
-            .map_err(|reason| format!("{about} failed: {reason}"))?;
-        if converted.len() != self.objects.len() {
-            let (got, wanted) = (converted.len(), self.objects.len());
-            return Err(format!("{about} returned {got} objects, expected {wanted}"));
+            .map_err(AnswerError::from)
+            .and_then(|body| self.objects_in(&body));
+        let converted = converted.map_err(|source| ConversionError::Failed {
+            about: about.clone(),
+            source,
+        })?;
+        let (got, wanted) = (converted.len(), self.objects.len());
+        if got != wanted {
+            return Err(ConversionError::Count { about, got, wanted });
         }
         let pairs = self.objects.iter().zip(converted).enumerate();
         pairs
@@ -64,17 +129,17 @@ impl Review<'_> {
             .collect()
     }
 
-    fn objects_in(&self, body: &[u8]) -> Result<Vec<Value>, String> {
+    fn objects_in(&self, body: &[u8]) -> Result<Vec<Value>, AnswerError> {
         let review = REVIEW.read(body, self.version)?;
-        let response = review.response().ok_or("no response provided")?;
+        let response = review.response().ok_or(AnswerError::NoResponse)?;
         if self.version == "v1" {
             review.check_head(self.uid)?;
         }
         let result = response.get("result").unwrap_or(&Value::Null);
         match (text(result, "status"), text(result, "message")) {
             ("Success", _) => {}
-            (status, "") => return Err(format!("response.result.status was '{status}', not 'Success'")),
-            (_, message) => return Err(message.to_owned()),
+            (status, "") => return Err(AnswerError::Status(status.to_owned())),
+            (_, message) => return Err(AnswerError::Refused(message.to_owned())),
         }
         let objects = response.get("convertedObjects").and_then(Value::as_array);
         Ok(objects.cloned().unwrap_or_default())
@@ -82,21 +147,25 @@ impl Review<'_> {
 
     /// Checks that a converted object is still the same object, and restores the parts that a conversion must not
     /// change.
-    fn take(&self, about: &str, index: usize, original: &Value, mut converted: Value) -> Result<Value, String> {
+    fn take(
+        &self,
+        about: &str,
+        index: usize,
+        original: &Value,
+        mut converted: Value,
+    ) -> Result<Value, ConversionError> {
+        let about = || about.to_owned();
         match &converted {
             Value::Object(_) => {}
-            Value::Null => return Err("unexpected end of JSON input".to_owned()),
-            other => {
-                let given = go_type(other);
-                return Err(format!(
-                    "json: cannot unmarshal {given} into Go value of type map[string]interface {{}}"
-                ));
-            }
+            Value::Null => return Err(JsonError::End.into()),
+            other => return Err(UnmarshalTypeError::value(other, "map[string]interface {}").into()),
         }
-        let invalid = |what: &str, expected: &str, received: &str| {
-            format!(
-                "{about} returned invalid object at index {index}: invalid {what} (expected {expected}, received {received})"
-            )
+        let invalid = |what, expected: &str, received: &str| ConversionError::Type {
+            about: about(),
+            index,
+            what,
+            expected: expected.to_owned(),
+            received: received.to_owned(),
         };
         let (version, kind) = (text(&converted, "apiVersion"), text(&converted, "kind"));
         if version != self.to {
@@ -109,13 +178,16 @@ impl Review<'_> {
             let [before, after] =
                 [original, &converted].map(|object| meta::str_at(object, &["metadata", key]).unwrap_or_default());
             if before != after {
-                return Err(format!(
-                    "{about} returned invalid object: must have the same {what}: {before} != {after}"
-                ));
+                return Err(ConversionError::OtherObject {
+                    about: about(),
+                    what,
+                    before: before.to_owned(),
+                    after: after.to_owned(),
+                });
             }
         }
         let metadata =
-            restored(original, &converted).map_err(|why| format!("{about} returned invalid metadata: {why}"))?;
+            restored(original, &converted).map_err(|source| ConversionError::Metadata { about: about(), source })?;
         if let Some(members) = converted.as_object_mut() {
             members.insert("metadata".to_owned(), metadata);
         }
@@ -124,7 +196,7 @@ impl Review<'_> {
 }
 
 /// Returns the original metadata with the labels and annotations from the webhook.
-fn restored(original: &Value, converted: &Value) -> Result<Value, String> {
+fn restored(original: &Value, converted: &Value) -> Result<Value, MetadataError> {
     let metadata = original.get("metadata").and_then(Value::as_object);
     let mut metadata = metadata.cloned().unwrap_or_default();
     let field = FieldPath::Named(&FieldPath::Root, "metadata");
@@ -137,7 +209,7 @@ fn restored(original: &Value, converted: &Value) -> Result<Value, String> {
         let mut found = ErrorList::default();
         check(&given, &field.child(key), &mut found);
         if !found.is_empty() {
-            return Err(aggregate(&found.into_vec()));
+            return Err(MetadataError::Invalid(found.into_vec()));
         }
         metadata.insert(key.to_owned(), Value::Object(given));
     }
@@ -148,19 +220,12 @@ fn restored(original: &Value, converted: &Value) -> Result<Value, String> {
 type Check = fn(&Map<String, Value>, &FieldPath<'_>, &mut ErrorList);
 
 /// Reads a map whose values are texts.
-fn texts(key: &str, given: &Value) -> Result<Map<String, Value>, String> {
-    let field = format!("metadata.{key}");
+fn texts(key: &str, given: &Value) -> Result<Map<String, Value>, MetadataError> {
     let Some(members) = given.as_object() else {
-        return Err(format!(
-            "{field} must be a map, but is {} in converted object",
-            type_name(given)
-        ));
+        return Err(MetadataError::NotAMap(key.to_owned(), type_name(given)));
     };
     match members.iter().find(|(_, value)| !value.is_string()) {
-        Some((name, value)) => Err(format!(
-            "{field}[{name}] must be a string, but is {} in converted object",
-            type_name(value)
-        )),
+        Some((name, value)) => Err(MetadataError::NotAText(key.to_owned(), name.clone(), type_name(value))),
         None => Ok(members.clone()),
     }
 }
@@ -190,7 +255,8 @@ mod tests {
             "response": {"uid": "1", "convertedObjects": [foo("v1")], "result": {"status": "Success"}},
         });
         change(&mut answer);
-        review.read(Ok(answer.to_string().into_bytes()))
+        let converted = review.read(Ok(answer.to_string().into_bytes()));
+        converted.map_err(|error| error.to_string())
     }
 
     #[test]

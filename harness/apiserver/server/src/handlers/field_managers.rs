@@ -1,10 +1,11 @@
 //! Field managers and field validation of a request.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use baton_apimachinery::field::{FieldError, FieldErrorType};
 use baton_apimachinery::go_fmt;
-use baton_apimachinery::merge::apply::{self, Versions, View, Write};
+use baton_apimachinery::merge::apply::{self, VersionError, Versions, View, Write};
 use baton_apimachinery::merge::field_validation;
 use baton_apimachinery::yaml;
 use serde_json::Value;
@@ -75,13 +76,14 @@ pub(super) struct Served<'a> {
 }
 
 impl Versions for Served<'_> {
-    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<View>, String> {
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<View>, VersionError> {
         let other = self.catalogue.of_kind(api_version, &self.resource.kind);
         let Some(other) = other.filter(|other| other.bucket == self.resource.bucket) else {
             return Ok(None);
         };
         let model = other.model().clone();
-        let object = as_it_is(other, self.conversions, object)?;
+        let object = as_it_is(other, self.conversions, object);
+        let object = object.map_err(|error| VersionError::Conversion(error.into()))?;
         Ok(Some(View { model, object }))
     }
 }
@@ -197,11 +199,16 @@ pub(super) fn findings_of_body(call: &Call) -> Vec<String> {
     findings
 }
 
-/// Adds the findings to the warnings; with strict validation, returns them as an error.
-pub(super) fn report(call: &Call, findings: Vec<String>, warnings: &mut Vec<String>) -> Result<(), String> {
+/// The unknown and duplicate fields of an object; an error if the validation is strict.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", field_validation::message(.0))]
+pub(super) struct StrictError(Vec<String>);
+
+/// Adds the findings to the warnings, or returns them as an error.
+pub(super) fn report(call: &Call, findings: Vec<String>, warnings: &mut Vec<String>) -> Result<(), StrictError> {
     match call.validation() {
         Validation::Ignore => Ok(()),
-        Validation::Strict if !findings.is_empty() => Err(field_validation::message(&findings)),
+        Validation::Strict if !findings.is_empty() => Err(StrictError(findings)),
         Validation::Strict | Validation::Warn => {
             warnings.extend(findings);
             Ok(())
@@ -210,7 +217,7 @@ pub(super) fn report(call: &Call, findings: Vec<String>, warnings: &mut Vec<Stri
 }
 
 /// Returns the error for an object that its kind cannot decode.
-pub(super) fn cannot_be_handled(call: &Call, error: &str) -> ApiError {
+pub(super) fn cannot_be_handled(call: &Call, error: &impl Display) -> ApiError {
     let (kind, version) = (&call.resource.kind, &call.resource.version);
     ApiError::bad_request(format!(
         "{kind} in version {version:?} cannot be handled as a {kind}: {error}"
@@ -218,12 +225,17 @@ pub(super) fn cannot_be_handled(call: &Call, error: &str) -> ApiError {
 }
 
 /// Returns the error for a patch whose result cannot be read, or fails strict validation.
-pub(super) fn invalid_patch(quoted: String, error: &str) -> ApiError {
+pub(super) fn invalid_patch(quoted: String, error: &impl ToString) -> ApiError {
     let about = About {
         group: "",
         kind: "",
         name: "",
     };
-    let finding = FieldError::with_value(FieldErrorType::Invalid, "patch", &Value::String(quoted), error);
+    let finding = FieldError::with_value(
+        FieldErrorType::Invalid,
+        "patch",
+        &Value::String(quoted),
+        &error.to_string(),
+    );
     ApiError::invalid(about, &[finding])
 }

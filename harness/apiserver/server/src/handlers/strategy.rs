@@ -1,5 +1,6 @@
 //! Processing of objects by kind before they are stored: the one place that calls the modules of the kinds.
 
+use baton_apikinds::codec::DecodeError;
 use baton_apikinds::{codec, resources, strategy, validation, versions, warnings};
 use baton_apimachinery::field::{ErrorList, FieldError};
 use baton_apimachinery::meta;
@@ -32,9 +33,9 @@ pub(crate) fn is_definition(resource: &Resource) -> bool {
     resource.is("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-/// Converts a decoded object to the form of its kind: types checked, unknown fields dropped, defaults set. The error is
-/// that of the decoder. Returns the paths of the dropped fields of custom resources.
-pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
+/// Converts a decoded object to the form of its kind: types checked, unknown fields dropped, defaults set.
+/// Returns the paths of the dropped fields of custom resources.
+pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<Vec<String>, DecodeError> {
     match kind_of(resource) {
         Kind::Definition => {
             codec::decode(&resource.group, &resource.version, &resource.kind, object)?;
@@ -56,7 +57,7 @@ pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<Vec<Stri
 }
 
 /// Converts the metadata of a custom resource to its typed form. Returns the paths of unknown fields.
-fn decode_metadata(object: &mut Value) -> Result<Vec<String>, String> {
+fn decode_metadata(object: &mut Value) -> Result<Vec<String>, DecodeError> {
     let Some(metadata) = object.get_mut("metadata").filter(|metadata| !metadata.is_null()) else {
         return Ok(Vec::new());
     };

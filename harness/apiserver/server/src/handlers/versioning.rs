@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::Call;
 use super::codecs::reply::Shown;
 use crate::api_error::ApiError;
-use crate::conversion::Conversions;
+use crate::conversion::{ConversionError, Conversions};
 use crate::registry::Resource;
 use crate::registry::custom::CustomVersion;
 use crate::selector::Selectors;
@@ -183,18 +183,18 @@ fn to_storage(resource: &Resource, conversions: &Conversions, object: Value) -> 
     object
 }
 
+/// The object in another version, or the error of the conversion webhook.
+type Converted = Result<Value, Arc<ConversionError>>;
+
 /// Returns an object in the version of a resource, including fields that the version does not know.
-///
-/// # Errors
-/// If a webhook should convert it and cannot, the reason.
-pub(super) fn as_it_is(resource: &Resource, conversions: &Conversions, object: &Value) -> Result<Value, String> {
+pub(super) fn as_it_is(resource: &Resource, conversions: &Conversions, object: &Value) -> Converted {
     match resource.custom() {
         None => Ok(versions::convert(object, &resource.api_version)),
         Some(custom) => converted(custom, conversions, object.clone(), &resource.api_version),
     }
 }
 
-fn converted(custom: &CustomVersion, conversions: &Conversions, mut object: Value, to: &str) -> Result<Value, String> {
+fn converted(custom: &CustomVersion, conversions: &Conversions, mut object: Value, to: &str) -> Converted {
     if let Some(converter) = &custom.converter {
         return conversions.convert(converter, object, to);
     }

@@ -21,7 +21,7 @@ pub(crate) struct Selectors {
 impl Selectors {
     pub(crate) fn parse(resource: &Resource, labels: Option<&str>, fields: Option<&str>) -> Result<Self, ApiError> {
         let labels = LabelSelector::parse(labels.unwrap_or_default());
-        let labels = labels.map_err(|error| ApiError::bad_request(error.to_string()))?;
+        let labels = labels.map_err(ApiError::bad_request)?;
         let fields = FieldSelector::parse(resource, fields.unwrap_or_default())?;
         Ok(Self { labels, fields })
     }

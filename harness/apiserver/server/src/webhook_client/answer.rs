@@ -1,12 +1,11 @@
 //! Validation of the review that a webhook returns, whatever its kind.
 
-use baton_apimachinery::go_json;
-use baton_apimachinery::merge::go_type;
+use baton_apimachinery::go_json::{self, UnmarshalTypeError};
 use baton_apimachinery::meta::text;
 use baton_apimachinery::yaml;
 use serde_json::{Map, Value};
 
-use crate::api_error::{not_registered_in, not_typed};
+use crate::api_error::{Untyped, not_registered_in};
 
 /// The form of all reviews of one kind.
 #[derive(Debug)]
@@ -51,6 +50,26 @@ impl Member {
     }
 }
 
+/// Reason for which a review cannot be used, in the words of the server.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReviewError {
+    #[error(transparent)]
+    Untyped(#[from] Untyped),
+    /// A review of another type.
+    #[error("{}", not_registered_in(.0, .1, "pkg/runtime/scheme.go:111"))]
+    NotRegistered(String, String),
+    /// A review of another version: its type and the expected one.
+    #[error("converting ({0}) to ({1}): unknown conversion")]
+    Version(String, String),
+    #[error(transparent)]
+    Member(#[from] UnmarshalTypeError),
+    #[error("expected response.uid={0:?}, got {1:?}")]
+    Uid(String, String),
+    /// The type is missing: the expected and the given one.
+    #[error("expected webhook response of {0}, got {1}")]
+    NoType(String, String),
+}
+
 /// A parsed review.
 #[derive(Debug)]
 pub(crate) struct Review {
@@ -61,13 +80,12 @@ pub(crate) struct Review {
 }
 
 impl Form {
-    /// Reads a review of this version; the error is in the words of the server.
-    pub(crate) fn read(&self, body: &[u8], version: &str) -> Result<Review, String> {
-        let untyped = |error: String| format!("couldn't get version/kind; json parse error: {error}");
-        let document = match document(body).map_err(untyped)? {
+    /// Reads a review of this version.
+    pub(crate) fn read(&self, body: &[u8], version: &str) -> Result<Review, ReviewError> {
+        let document = match document(body)? {
             document @ Value::Object(_) => document,
             Value::Null => Value::Object(Map::new()),
-            other => return Err(untyped(not_typed(&other))),
+            other => return Err(Untyped::not_an_object(&other).into()),
         };
         let expected = format!("{}/{version}", self.group);
         // An answer without a type is read as the expected one.
@@ -89,27 +107,24 @@ impl Form {
     }
 
     /// Returns the error for an answer of another type.
-    fn other_type(&self, api_version: &str, kind: &str, expected: &str) -> String {
+    fn other_type(&self, api_version: &str, kind: &str, expected: &str) -> ReviewError {
         let own = ["v1", "v1beta1"].map(|version| format!("{}/{version}", self.group));
         let is_own = kind == self.kind && own.iter().any(|version| version == api_version);
         if !is_own && (api_version, kind) != ("v1", "Status") {
-            return not_registered_in(api_version, kind, "pkg/runtime/scheme.go:111");
+            return ReviewError::NotRegistered(api_version.to_owned(), kind.to_owned());
         }
         let version = api_version.rsplit('/').next().unwrap_or_default();
-        format!(
-            "converting ({version}.{kind}) to ({expected}.{}): unknown conversion",
-            self.kind
-        )
+        ReviewError::Version(format!("{version}.{kind}"), format!("{expected}.{}", self.kind))
     }
 
-    fn check_types(&self, response: &Value) -> Result<(), String> {
-        let mismatch = |value: &Value, field: &str, wanted: &str| {
-            let given = go_type(value);
-            format!("json: cannot unmarshal {given} into Go struct field {field} of type {wanted}")
-        };
+    fn check_types(&self, response: &Value) -> Result<(), UnmarshalTypeError> {
         if !response.is_object() {
             let field = format!("{}.response", self.kind);
-            return Err(mismatch(response, &field, &format!("v1.{}", self.response)));
+            return Err(UnmarshalTypeError::field(
+                response,
+                &field,
+                &format!("v1.{}", self.response),
+            ));
         }
         for member in self.members {
             let Some(value) = response.get(member.name).filter(|value| !value.is_null()) else {
@@ -117,13 +132,13 @@ impl Form {
             };
             let field = format!("{}.response.{}", self.response, member.name);
             if !(member.fits)(value) {
-                return Err(mismatch(value, &field, member.wanted));
+                return Err(UnmarshalTypeError::field(value, &field, member.wanted));
             }
             let inner = value.as_array().into_iter().flatten();
             let mut inner = inner.chain(value.as_object().into_iter().flat_map(Map::values));
             let other = inner.find(|inner| member.of_texts && !inner.is_string() && !inner.is_null());
             if let Some(other) = other {
-                return Err(mismatch(other, &field, "string"));
+                return Err(UnmarshalTypeError::field(other, &field, "string"));
             }
         }
         Ok(())
@@ -137,17 +152,17 @@ impl Review {
     }
 
     /// Checks that the response is to this request, and that the review states its type.
-    pub(crate) fn check_head(&self, uid: &str) -> Result<(), String> {
+    pub(crate) fn check_head(&self, uid: &str) -> Result<(), ReviewError> {
         let given = self.response().map_or("", |response| text(response, "uid"));
         if given != uid {
-            return Err(format!("expected response.uid={uid:?}, got {given:?}"));
+            return Err(ReviewError::Uid(uid.to_owned(), given.to_owned()));
         }
         let (version, kind) = (text(&self.document, "apiVersion"), text(&self.document, "kind"));
         if version.is_empty() || kind.is_empty() {
             let given = if version.is_empty() { "/" } else { version };
-            let (expected, wanted) = (&self.expected, self.kind);
-            return Err(format!(
-                "expected webhook response of {expected}, Kind={wanted}, got {given}, Kind={kind}"
+            return Err(ReviewError::NoType(
+                format!("{}, Kind={}", self.expected, self.kind),
+                format!("{given}, Kind={kind}"),
             ));
         }
         Ok(())
@@ -155,13 +170,13 @@ impl Review {
 }
 
 /// Reads a document in a body, JSON or YAML.
-fn document(body: &[u8]) -> Result<Value, String> {
+fn document(body: &[u8]) -> Result<Value, Untyped> {
     let is_json = body
         .trim_ascii_start()
         .first()
         .is_some_and(|first| b"{[\"".contains(first));
     if is_json {
-        return go_json::parse(body);
+        return Ok(go_json::parse(body)?);
     }
-    yaml::read(body).map_err(|error| error.to_string())
+    Ok(yaml::read(body)?)
 }

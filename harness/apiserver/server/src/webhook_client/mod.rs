@@ -11,10 +11,10 @@ use baton_apimachinery::meta;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use serde_json::Value;
 
-use crate::tls_client;
+use crate::tls_client::{self, ConnectError};
 
 /// Maximum size of an answer in bytes.
 const MAX_ANSWER: usize = 4 << 20;
@@ -58,69 +58,70 @@ fn of_service(config: &Value) -> String {
     format!("https://{}.{}.svc:{port}/{path}", text("name"), text("namespace"))
 }
 
-/// Makes a call; the error is in the words of a Go client.
-pub(crate) async fn call(endpoint: &Endpoint, body: &[u8]) -> Result<Vec<u8>, String> {
-    let request = Request { endpoint, body };
-    let within = tokio::time::timeout(endpoint.timeout, post_until_answered(&request)).await;
-    let outcome = within.unwrap_or_else(|_| Err(Failed::Call("context deadline exceeded".to_owned())));
-    outcome.map_err(|failed| match failed {
-        Failed::Call(reason) => format!("Post {:?}: {reason}", endpoint.url),
-        Failed::Answer(reason) => reason,
-    })
-}
-
-/// A request to a webhook.
-struct Request<'a> {
-    endpoint: &'a Endpoint,
-    body: &'a [u8],
-}
-
-/// The stage at which a call failed.
-enum Failed {
-    /// The call failed before an answer.
-    Call(String),
+/// Reason for which a call has no answer, in the words of a Go client.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    /// The URL, and the reason for which it did not answer.
+    #[error("Post {0:?}: {1}")]
+    Post(String, #[source] PostError),
     /// The webhook answered with an error.
-    Answer(String),
+    #[error("{0}")]
+    Status(String),
+    #[error("0-length response with status code: {code} and content type: {media}")]
+    Empty { code: u16, media: String },
 }
 
-/// The result of one call.
-enum Answered {
-    Body(Vec<u8>),
-    /// The webhook asks to be called again, after this time.
-    Later(Duration),
+/// Reason for which a request to a webhook is not answered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PostError {
+    #[error("context deadline exceeded")]
+    Timeout,
+    #[error("service {0:?} not found")]
+    NoService(String),
+    #[error(transparent)]
+    Url(#[from] http::uri::InvalidUri),
+    #[error(transparent)]
+    Name(#[from] InvalidDnsNameError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("{}", tls_client::breaking(.0))]
+    Broken(#[from] hyper::Error),
+    #[error(transparent)]
+    Request(#[from] http::Error),
+    #[error(transparent)]
+    Body(#[from] Box<dyn std::error::Error + Send + Sync>),
 }
 
-async fn post_until_answered(call: &Request<'_>) -> Result<Vec<u8>, Failed> {
-    loop {
-        match post(call).await? {
-            Answered::Body(body) => return Ok(body),
-            Answered::Later(pause) => tokio::time::sleep(pause).await,
+/// Makes a call; the webhook may ask to be called again later.
+pub(crate) async fn call(endpoint: &Endpoint, body: &[u8]) -> Result<Vec<u8>, CallError> {
+    let failed = |error| CallError::Post(endpoint.url.clone(), error);
+    let answered = async {
+        loop {
+            let (head, body) = post(endpoint, body).await.map_err(failed)?;
+            match pause_of(&head) {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return answer_in(&head, &body),
+            }
         }
-    }
+    };
+    let within = tokio::time::timeout(endpoint.timeout, answered).await;
+    within.unwrap_or_else(|_| Err(failed(PostError::Timeout)))
 }
 
-async fn post(call: &Request<'_>) -> Result<Answered, Failed> {
-    let Endpoint { url, service, ca, .. } = call.endpoint;
-    if let Some(service) = service {
-        return Err(Failed::Call(format!("service {service:?} not found")));
+async fn post(endpoint: &Endpoint, body: &[u8]) -> Result<(http::response::Parts, Bytes), PostError> {
+    if let Some(service) = &endpoint.service {
+        return Err(PostError::NoService(service.clone()));
     }
-    let uri: http::Uri = url
-        .parse()
-        .map_err(|error: http::uri::InvalidUri| Failed::Call(error.to_string()))?;
+    let uri: http::Uri = endpoint.url.parse()?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let port = uri.port_u16().unwrap_or(443);
     // Held during the call only: a pause before the next attempt takes virtual time.
     let _time_stands = tls_client::hold_time(&host);
-    let stream = tls_client::dial(&host, port).await.map_err(Failed::Call)?;
-    let name = ServerName::try_from(host.clone()).map_err(|error| Failed::Call(error.to_string()))?;
-    let tls = tls_client::config(ca).map_err(Failed::Call)?;
-    let stream = tls_client::secure(stream, name, Arc::new(tls))
-        .await
-        .map_err(Failed::Call)?;
-    let broken = |error: hyper::Error| Failed::Call(tls_client::breaking(&error));
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(broken)?;
+    let stream = tls_client::dial(&host, port).await?;
+    let name = ServerName::try_from(host.clone())?;
+    let tls = tls_client::config(&endpoint.ca)?;
+    let stream = tls_client::secure(stream, name, Arc::new(tls)).await?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let driver = tokio::spawn(connection);
     let target = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
     let request = http::Request::post(target)
@@ -128,30 +129,27 @@ async fn post(call: &Request<'_>) -> Result<Answered, Failed> {
         .header(http::header::CONTENT_TYPE, "application/json")
         .header(http::header::ACCEPT, "application/json, */*")
         .header(http::header::USER_AGENT, "kube-apiserver-admission")
-        .body(Full::new(Bytes::copy_from_slice(call.body)))
-        .map_err(|error| Failed::Call(error.to_string()))?;
-    let response = sender.send_request(request).await.map_err(broken)?;
-    let (head, body) = response.into_parts();
+        .body(Full::new(Bytes::copy_from_slice(body)))?;
+    let (head, body) = sender.send_request(request).await?.into_parts();
     let body = Limited::new(body, MAX_ANSWER).collect().await;
     driver.abort();
-    let body = body.map_err(|error| Failed::Call(error.to_string()))?.to_bytes();
-    if let Some(pause) = pause_of(&head) {
-        return Ok(Answered::Later(pause));
-    }
+    Ok((head, body?.to_bytes()))
+}
+
+/// Returns the body of an answer, unless the answer is an error.
+fn answer_in(head: &http::response::Parts, body: &[u8]) -> Result<Vec<u8>, CallError> {
+    let code = head.status.as_u16();
     let media = head.headers.get(http::header::CONTENT_TYPE);
     let media = media.and_then(|media| media.to_str().ok()).unwrap_or_default();
     if !head.status.is_success() {
-        return Err(Failed::Answer(worded(head.status.as_u16(), media, &body)));
+        return Err(CallError::Status(worded(code, media, body)));
     }
     if body.is_empty() {
-        let (code, media) = (
-            head.status.as_u16(),
-            if media.is_empty() { "application/json" } else { media },
-        );
-        let empty = format!("0-length response with status code: {code} and content type: {media}");
-        return Err(Failed::Answer(empty));
+        let media = if media.is_empty() { "application/json" } else { media };
+        let media = media.to_owned();
+        return Err(CallError::Empty { code, media });
     }
-    Ok(Answered::Body(body.to_vec()))
+    Ok(body.to_vec())
 }
 
 /// Returns the pause before the next attempt, if the answer asks for one.

@@ -1,7 +1,7 @@
 //! Type checks of values, in the words of the structured merge library.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use serde_json::Value;
 
@@ -10,18 +10,31 @@ use super::{ListKind, NodeId, Scalar, Shape, TypeModel, item_element, member};
 use crate::go_fmt;
 use crate::merge::types::MapNode;
 
-/// Returns the first type error of the value, or `None` if it is valid. `duplicates` allows items with the same keys.
-pub fn check(model: &TypeModel, value: &Value, duplicates: bool) -> Option<String> {
+/// The type errors of a value, each with its path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct TypeErrors(Vec<String>);
+
+impl fmt::Display for TypeErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [single] => f.write_str(single),
+            several => write!(f, "errors:\n  {}", several.join("\n  ")),
+        }
+    }
+}
+
+/// Checks the types of a value. `duplicates` allows items with the same keys.
+pub fn check(model: &TypeModel, value: &Value, duplicates: bool) -> Result<(), TypeErrors> {
     let mut checker = Checker {
         model,
         duplicates,
         errors: Vec::new(),
     };
     checker.value(model.root, value, &mut String::new());
-    match checker.errors.as_slice() {
-        [] => None,
-        [single] => Some(single.clone()),
-        several => Some(format!("errors:\n  {}", several.join("\n  "))),
+    if checker.errors.is_empty() {
+        Ok(())
+    } else {
+        Err(TypeErrors(checker.errors))
     }
 }
 
@@ -160,11 +173,12 @@ mod tests {
                 ".spec.map: element 0: associative list with keys has an element that omits all key fields [\"name\"] (and doesn't have default values for any key fields)",
             ),
         ] {
-            assert_eq!(check(&model, &json!({"spec": spec}), false).as_deref(), Some(message));
+            let errors = check(&model, &json!({"spec": spec}), false).unwrap_err();
+            assert_eq!(errors.to_string(), message);
         }
         assert_eq!(
             check(&model, &json!({"spec": {"set": ["z", "z"], "n": null}}), true),
-            None
+            Ok(())
         );
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::set::Element;
 use super::types::{ListKind, MapNode, Node, NodeId, Scalar, TypeModel, UNTYPED};
 
-pub use check::check;
+pub use check::{TypeErrors, check};
 pub use combine::combine;
 pub use compare::{Comparison, compare};
 pub use fields::{fields_of, with_named_fields};
@@ -85,20 +85,39 @@ fn is_vacant(value: Option<&Value>) -> bool {
     }
 }
 
+/// Reason for which an item of a list has no identity.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum ItemError {
+    #[error("associative list without keys has an element that's an explicit null")]
+    NullInSet,
+    #[error("associative list without keys has an element that's a map type")]
+    MapInSet,
+    #[error("not supported: associative list with lists as elements")]
+    ListInSet,
+    #[error("associative list with keys may not have a null element")]
+    NullInMap,
+    #[error("associative list with keys may not have non-map elements")]
+    NotAMap,
+    #[error(
+        "associative list with keys has an element that omits all key fields [{0}] (and doesn't have default values for any key fields)"
+    )]
+    NoKeys(String),
+}
+
 /// Returns the element that identifies an item of a list that is merged item by item.
-fn item_element(kind: &ListKind, item: &Value) -> Result<Element, String> {
+fn item_element(kind: &ListKind, item: &Value) -> Result<Element, ItemError> {
     let ListKind::Map(keys) = kind else {
         return match item {
-            Value::Null => Err("associative list without keys has an element that's an explicit null".to_owned()),
-            Value::Object(_) => Err("associative list without keys has an element that's a map type".to_owned()),
-            Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
+            Value::Null => Err(ItemError::NullInSet),
+            Value::Object(_) => Err(ItemError::MapInSet),
+            Value::Array(_) => Err(ItemError::ListInSet),
             Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(format!("v:{item}").into()),
         };
     };
     let members = match item {
         Value::Object(members) => members,
-        Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
-        _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+        Value::Null => return Err(ItemError::NullInMap),
+        _ => return Err(ItemError::NotAMap),
     };
     let mut element = Map::new();
     for key in keys {
@@ -108,10 +127,7 @@ fn item_element(kind: &ListKind, item: &Value) -> Result<Element, String> {
     }
     if element.is_empty() {
         let names: Vec<String> = keys.iter().map(|key| format!("{:?}", key.name)).collect();
-        return Err(format!(
-            "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for any key fields)",
-            names.join(" ")
-        ));
+        return Err(ItemError::NoKeys(names.join(" ")));
     }
     Ok(format!("k:{}", Value::Object(element)).into())
 }

@@ -44,17 +44,28 @@ struct Parsed {
     source: SourceInfo,
 }
 
+/// Reason for which an expression cannot be parsed, in the words of CEL.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// The expression has this many bytes.
+    #[error("expression code point size exceeds limit: size: {0}, limit {MAX_LENGTH}")]
+    TooLong(usize),
+    /// The expression is nested too deeply.
+    #[error("expression recursion limit exceeded: {MAX_NESTING}")]
+    TooDeep,
+    /// Syntax errors, each with its position and the line.
+    #[error("{}", .0.join("\n"))]
+    Syntax(Vec<String>),
+}
+
 impl Program {
-    /// Parses an expression; the error has the words of CEL and the position.
-    pub fn parse(source: &str) -> Result<Self, String> {
+    /// Parses an expression.
+    pub fn parse(source: &str) -> Result<Self, ParseError> {
         if source.len() > MAX_LENGTH {
-            return Err(format!(
-                "expression code point size exceeds limit: size: {}, limit {MAX_LENGTH}",
-                source.len()
-            ));
+            return Err(ParseError::TooLong(source.len()));
         }
         if !is_shallow(source) {
-            return Err(format!("expression recursion limit exceeded: {MAX_NESTING}"));
+            return Err(ParseError::TooDeep);
         }
         let parser = Parser::new()
             .enable_optional_syntax(true)
@@ -69,7 +80,7 @@ impl Program {
                     let (line, column) = error.pos;
                     worded(source, line, column, &after_whole(source, line, column, &error.msg))
                 });
-                Err(worded.collect::<Vec<_>>().join("\n"))
+                Err(ParseError::Syntax(worded.collect()))
             }
         }
     }
@@ -250,7 +261,7 @@ pub struct Rule {
     /// The expression as written.
     pub source: String,
     /// The expression, or its compile error.
-    pub program: Result<Program, String>,
+    pub program: Result<Program, ParseError>,
     /// `true` if the rule uses the old value.
     pub uses_old: bool,
     /// `optionalOldSelf`

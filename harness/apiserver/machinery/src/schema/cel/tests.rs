@@ -140,7 +140,7 @@ fn deep_nesting_is_an_error_and_nothing_worse() {
 
 #[test]
 fn syntax_errors_show_the_place() {
-    let error = Program::parse("this does not compile").err().unwrap_or_default();
+    let error = Program::parse("this does not compile").unwrap_err().to_string();
     assert!(
         error.starts_with("ERROR: <input>:1:6: Syntax error: mismatched input 'does'"),
         "{error}"

@@ -57,7 +57,7 @@ impl Column {
                 description.to_owned()
             },
             priority: column.get("priority").and_then(Value::as_i64).unwrap_or(0),
-            path: JsonPath::parse(text(column, "jsonPath")).ok(),
+            path: JsonPath::parse(text(column, "jsonPath")),
         }
     }
 

@@ -93,13 +93,30 @@ fn check_field_path(schema: &Value, path: &str, field: &str, errors: &mut Vec<Fi
     }
 }
 
+/// Reason for which a path does not lead to a field of a schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PathError {
+    #[error("does not refer to a valid field")]
+    UnknownField,
+    #[error("unexpected end of JSON path")]
+    End,
+    #[error("expected [ or . but got: {0}")]
+    Step(String),
+    #[error("array notation is not allowed")]
+    Brackets,
+    #[error("expected single quoted string but got {0}")]
+    Unquoted(String),
+    #[error("invalid string literal: invalid escape char \\{0}")]
+    Escape(char),
+}
+
 /// Follows a path such as `.spec.x` or `.spec['a.b']` through a schema; returns the path as errors write it, and the
 /// schema at its end.
 pub(crate) fn resolve_field_path<'s>(
     schema: &'s Value,
     path: &str,
     brackets: bool,
-) -> Result<(String, &'s Value), String> {
+) -> Result<(String, &'s Value), PathError> {
     let mut rest = path;
     let mut at = schema;
     let mut written = String::new();
@@ -112,7 +129,7 @@ pub(crate) fn resolve_field_path<'s>(
             .filter(|additional| additional.is_object());
         match (properties, additional) {
             (Some(properties), _) => {
-                at = properties.get(&name).ok_or("does not refer to a valid field")?;
+                at = properties.get(&name).ok_or(PathError::UnknownField)?;
                 if !written.is_empty() {
                     written.push('.');
                 }
@@ -122,18 +139,17 @@ pub(crate) fn resolve_field_path<'s>(
                 at = additional;
                 let _ = write!(written, "[{name}]");
             }
-            (None, None) => return Err("does not refer to a valid field".to_owned()),
+            (None, None) => return Err(PathError::UnknownField),
         }
     }
     Ok((written, at))
 }
 
-fn next_name(rest: &str, brackets: bool) -> Result<(String, &str), String> {
-    let end = "unexpected end of JSON path".to_owned();
+fn next_name(rest: &str, brackets: bool) -> Result<(String, &str), PathError> {
     if let Some(after) = rest.strip_prefix('.') {
         let stop = after.find(['.', '[', ']']).unwrap_or(after.len());
         return if stop == 0 && after.is_empty() {
-            Err(end)
+            Err(PathError::End)
         } else {
             let stop = stop
                 .max(after.chars().next().map_or(0, char::len_utf8))
@@ -146,14 +162,14 @@ fn next_name(rest: &str, brackets: bool) -> Result<(String, &str), String> {
             .find(['.', '[', ']'])
             .filter(|stop| *stop > 0)
             .unwrap_or(rest.len());
-        return Err(format!("expected [ or . but got: {}", &rest[..stop]));
+        return Err(PathError::Step(rest[..stop].to_owned()));
     };
     if !brackets {
-        return Err("array notation is not allowed".to_owned());
+        return Err(PathError::Brackets);
     }
     let Some(inner) = after.strip_prefix('\'') else {
         let stop = after.find(['.', '[', ']']).unwrap_or(after.len());
-        return Err(format!("expected single quoted string but got {}", &after[..stop]));
+        return Err(PathError::Unquoted(after[..stop].to_owned()));
     };
     let mut name = String::new();
     let mut letters = inner.char_indices();
@@ -163,17 +179,17 @@ fn next_name(rest: &str, brackets: bool) -> Result<(String, &str), String> {
                 Some((_, escaped @ ('\'' | '\\'))) => name.push(escaped),
                 Some((_, 'n')) => name.push('\n'),
                 Some((_, 't')) => name.push('\t'),
-                Some((_, other)) => return Err(format!("invalid string literal: invalid escape char \\{other}")),
-                None => return Err(end),
+                Some((_, other)) => return Err(PathError::Escape(other)),
+                None => return Err(PathError::End),
             },
             '\'' => {
                 let after = &inner[at + 1..];
-                return after.strip_prefix(']').map(|after| (name, after)).ok_or(end);
+                return after.strip_prefix(']').map(|after| (name, after)).ok_or(PathError::End);
             }
             other => name.push(other),
         }
     }
-    Err(end)
+    Err(PathError::End)
 }
 
 /// Returns the errors about the texts of rules, and about expressions that do not compile.

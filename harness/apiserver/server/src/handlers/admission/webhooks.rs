@@ -6,7 +6,7 @@ use baton_apimachinery::meta;
 use baton_apimachinery::schema::cel::value::Val;
 use serde_json::{Map, Value, json};
 
-use crate::admission::{self, Answer, Pending, Plan, Subject, Webhook};
+use crate::admission::{self, Answer, AnswerError, Pending, Plan, Subject, Webhook};
 use crate::api_error::ApiError;
 use crate::handlers::admission::plugins::{AdmissionRequest, Operation};
 use crate::handlers::verbs::scale::scale_of;
@@ -117,16 +117,15 @@ impl Core {
             return Ok(false);
         };
         let Some(patch) = answer.patch else { return Ok(false) };
-        let failed = |error: String| ApiError::internal(&error);
         let resource = request.resource;
         let mut new = if version == resource.version {
-            admission::patched(object, &patch).map_err(failed)?
+            admission::patched(object, &patch)?
         } else {
             let shown = self.in_other_version(request, &version, object);
-            let patched = admission::patched(&shown, &patch).map_err(failed)?;
+            let patched = admission::patched(&shown, &patch)?;
             in_version(resource, &request.call.conversions, &patched)
         };
-        let dropped = strategy::decode(resource, &mut new).map_err(failed)?;
+        let dropped = strategy::decode(resource, &mut new).map_err(|error| ApiError::internal(&error.to_string()))?;
         if !dropped.is_empty() {
             request.call.memo.note_unknown_fields();
         }
@@ -200,7 +199,7 @@ impl Core {
             Ok(true) => {}
             Ok(false) => return Ok(None),
             Err(_) if !webhook.fails => return Ok(None),
-            Err(error) => return Err(ApiError::forbidden(call.about(view.request.name), &error)),
+            Err(error) => return Err(ApiError::forbidden(call.about(view.request.name), &error.to_string())),
         }
         if call.query.dry_run() && !webhook.dry_run {
             return Err(ApiError::bad_request(format!(
@@ -230,7 +229,7 @@ impl Core {
         view: &View<'_>,
         version: &str,
         phase: &str,
-    ) -> Result<Result<Answer, String>, ApiError> {
+    ) -> Result<Result<Answer, AnswerError>, ApiError> {
         let request = view.request;
         let memo = &request.call.memo;
         let (configuration, name) = (&webhook.configuration, &webhook.name);
@@ -238,9 +237,9 @@ impl Core {
         let key = memo.key(&format!("{phase}/{configuration}/{name}/{operation}/{object}"));
         let uid = memo.name(&key, || self.ids.uid());
         if let Some(answer) = memo.answer(&key) {
-            let answer = answer.map_err(|reason| format!("failed to call webhook: {reason}"));
-            return Ok(answer
-                .and_then(|body| admission::read_answer(&body, &webhook.review_version, &uid, phase == VALIDATING)));
+            let validating = phase == VALIDATING;
+            let read = |body: Vec<u8>| admission::read_answer(&body, &webhook.review_version, &uid, validating);
+            return Ok(answer.map_err(AnswerError::from).and_then(read));
         }
         let body = self.request_body(view, version, &uid);
         memo.ask(Pending {

@@ -1,8 +1,10 @@
 //! Decoding of a request's body.
 
+use std::fmt::Display;
+
 use baton_apikinds::{protobuf, resources};
 use baton_apimachinery::field::{FieldError, FieldErrorType};
-use baton_apimachinery::go_json;
+use baton_apimachinery::go_json::{self, UnmarshalTypeError};
 use baton_apimachinery::merge::field_validation;
 use baton_apimachinery::meta;
 use baton_apimachinery::yaml;
@@ -10,7 +12,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use serde_json::Value;
 
-use crate::api_error::{About, ApiError, not_registered_in, not_typed};
+use crate::api_error::{About, ApiError, Untyped, not_registered_in};
 use crate::handlers::{Call, field_managers, strategy};
 use crate::registry::Resource;
 
@@ -20,11 +22,11 @@ pub(in crate::handlers) fn object(call: &Call) -> Result<Value, ApiError> {
     let media = content_type.split(';').next().unwrap_or_default().trim();
     let value = match media {
         media if is_json_type(media) => {
-            match go_json::parse(&call.body).map_err(|error| unrecognized(call, &no_type(&error)))? {
+            match go_json::parse(&call.body).map_err(|error| unrecognized(call, &Untyped::from(error)))? {
                 // For a struct, null counts as an empty object.
                 Value::Null if call.resource.custom().is_none() => Value::Object(serde_json::Map::new()),
                 object @ (Value::Object(_) | Value::Null) => object,
-                other => return Err(unrecognized(call, &no_type(&not_typed(&other)))),
+                other => return Err(unrecognized(call, &Untyped::not_an_object(&other))),
             }
         }
         "application/yaml" => yaml(&call.body)?,
@@ -54,7 +56,7 @@ pub(in crate::handlers) fn from_protobuf(headers: &HeaderMap, body: Bytes) -> Re
     if !media.is_some_and(|media| media.starts_with("application/vnd.kubernetes.protobuf")) || body.is_empty() {
         return Ok((headers, body));
     }
-    let object = protobuf::decode(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let object = protobuf::decode(&body).map_err(ApiError::bad_request)?;
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok((headers, Bytes::from(object.to_string())))
 }
@@ -88,7 +90,7 @@ pub(in crate::handlers) fn is_json(call: &Call) -> bool {
 }
 
 /// Returns the error for a body without a readable type.
-fn unrecognized(call: &Call, error: &str) -> ApiError {
+fn unrecognized(call: &Call, error: &impl Display) -> ApiError {
     const SHOWN: usize = 30;
     let kind = &call.resource.kind;
     let start = call.body.get(..SHOWN).unwrap_or(&call.body);
@@ -103,17 +105,12 @@ fn unrecognized(call: &Call, error: &str) -> ApiError {
     ))
 }
 
-/// Returns the error for a body that is not JSON, or whose type has the wrong JSON type.
-fn no_type(error: &str) -> String {
-    format!("couldn't get version/kind; json parse error: {error}")
-}
-
 /// Returns the options of a deletion in the body.
 pub(in crate::handlers) fn delete_options(call: &Call) -> Result<Value, ApiError> {
     let body = match call.media() {
         "application/yaml" => yaml(&call.body)?,
         media if !is_json_type(media) => return Err(unknown_format()),
-        _ => go_json::parse(&call.body).map_err(|error| ApiError::bad_request(no_type(&error)))?,
+        _ => go_json::parse(&call.body).map_err(|error| ApiError::bad_request(Untyped::from(error)))?,
     };
     let text = |key: &str| meta::str_at(&body, &[key]).unwrap_or_default();
     match (text("kind"), text("apiVersion")) {
@@ -140,23 +137,31 @@ pub(in crate::handlers) fn check_type(call: &Call, object: &mut Value) -> Result
     Ok(())
 }
 
+/// Reason for which a custom resource cannot be decoded.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::handlers) enum TypeError {
+    #[error(transparent)]
+    Untyped(#[from] Untyped),
+    #[error("Object 'Kind' is missing in '{0}'")]
+    MissingKind(String),
+    #[error("unexpected GroupVersion string: {0}")]
+    GroupVersion(String),
+}
+
 /// Checks the types of `apiVersion` and `kind` in a custom resource; a later check compares them with the path. `shown`
 /// is the object as it was read.
-pub(in crate::handlers) fn type_of_custom(object: &Value, shown: impl FnOnce() -> String) -> Result<(), String> {
+pub(in crate::handlers) fn type_of_custom(object: &Value, shown: impl FnOnce() -> String) -> Result<(), TypeError> {
     for name in ["apiVersion", "kind"] {
         if let Some(other) = object.get(name).filter(|value| !value.is_null() && !value.is_string()) {
-            let kind = baton_apimachinery::merge::go_type(other);
-            return Err(no_type(&format!(
-                "json: cannot unmarshal {kind} into Go struct field .{name} of type string"
-            )));
+            return Err(Untyped::from(UnmarshalTypeError::field(other, &format!(".{name}"), "string")).into());
         }
     }
     let text = |name: &str| meta::str_at(object, &[name]).unwrap_or_default();
     if text("kind").is_empty() {
-        return Err(format!("Object 'Kind' is missing in '{}'", shown()));
+        return Err(TypeError::MissingKind(shown()));
     }
     if text("apiVersion").matches('/').count() > 1 {
-        return Err(format!("unexpected GroupVersion string: {}", text("apiVersion")));
+        return Err(TypeError::GroupVersion(text("apiVersion").to_owned()));
     }
     Ok(())
 }

@@ -1,21 +1,14 @@
 //! Strategic merge patches are not decoded but restored from maps, and their errors have different words.
 
+use baton_apikinds::codec::DecodeError;
 use serde_json::Value;
 
-const CANNOT: &str = "json: cannot unmarshal ";
-
-/// Converts the error of a decoder to that of the code that restores objects from maps.
-pub(in crate::handlers) fn worded(error: &str) -> String {
-    if error.starts_with("illegal base64 data") {
-        return format!("error decoding from json: {error}");
-    }
-    let parts = error
-        .strip_prefix(CANNOT)
-        .and_then(|rest| rest.split_once(" into Go struct field "))
-        .and_then(|(given, rest)| Some((given, rest.split_once(" of type ")?.1)));
-    match parts {
-        Some((given, wanted)) => restored(given, wanted),
-        None => error.to_owned(),
+/// Returns the error of a decoder in the words of the code that restores objects from maps.
+pub(in crate::handlers) fn worded(error: &DecodeError) -> String {
+    match error {
+        DecodeError::Bytes(error) => format!("error decoding from json: {error}"),
+        DecodeError::Type(error) if error.place != "value" => restored(&error.found, &error.wanted),
+        other => other.to_string(),
     }
 }
 
@@ -52,6 +45,7 @@ pub(in crate::handlers) fn left_of(patch: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use baton_apimachinery::go_json::UnmarshalTypeError;
     use serde_json::json;
 
     use super::*;
@@ -67,10 +61,15 @@ mod tests {
             ("array", "map[string][]uint8", "cannot restore map from slice"),
             ("number", "v1.ObjectMeta", "cannot restore struct from: int64"),
         ] {
-            let error = format!("json: cannot unmarshal {given} into Go struct field A.b of type {wanted}");
-            assert_eq!(worded(&error), expected);
+            let error = UnmarshalTypeError {
+                found: given.to_owned(),
+                place: "struct field A.b".to_owned(),
+                wanted: wanted.to_owned(),
+            };
+            assert_eq!(worded(&error.into()), expected);
         }
-        assert_eq!(worded("unable to parse quantity"), "unable to parse quantity");
+        let other = "boolean or JSON schema expected";
+        assert_eq!(worded(&DecodeError::Schema), other);
     }
 
     #[test]

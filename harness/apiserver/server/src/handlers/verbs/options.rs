@@ -90,13 +90,16 @@ pub(in crate::handlers) fn check_watch(call: &Call) -> Result<(), ApiError> {
     verdict(&errors)
 }
 
+/// A resource version in a query that is not a number.
+#[derive(Debug, thiserror::Error)]
+#[error("resourceVersion: Invalid value: {0:?}: strconv.ParseUint: parsing {0:?}: invalid syntax")]
+pub(in crate::handlers) struct InvalidVersion(String);
+
 /// Reads a resource version in a query; returns `None` for 0 and for nothing.
-pub(in crate::handlers) fn version(text: Option<&str>) -> Result<Option<u64>, String> {
+pub(in crate::handlers) fn version(text: Option<&str>) -> Result<Option<u64>, InvalidVersion> {
     match text {
         None | Some("0") => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(|_| {
-            format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax")
-        }),
+        Some(text) => text.parse().map(Some).map_err(|_| InvalidVersion(text.to_owned())),
     }
 }
 

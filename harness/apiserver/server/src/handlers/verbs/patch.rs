@@ -1,10 +1,12 @@
 //! Patches: JSON patch, merge patch, strategic merge patch and apply.
 
+use std::fmt::Display;
+
 use std::sync::Arc;
 
 use baton_apimachinery::field::{FieldError, FieldErrorType};
 use baton_apimachinery::go_fmt;
-use baton_apimachinery::go_json;
+use baton_apimachinery::go_json::{self, UnmarshalTypeError};
 use baton_apimachinery::merge::apply::{ApplyError, apply};
 use baton_apimachinery::merge::json_patch::{self, JsonPatchError};
 use baton_apimachinery::merge::strategic::{self, MergeError};
@@ -152,30 +154,28 @@ pub(in crate::handlers) fn patch_other(call: &Call, old: &Value) -> Result<Value
     }
 }
 
-fn undecodable(error: &str) -> ApiError {
+fn undecodable(error: impl Display) -> ApiError {
     ApiError::bad_request(format!("error decoding patch: {error}"))
 }
 
 /// Returns the operations of a JSON patch.
 fn json_patch_in(call: &Call) -> Result<Value, ApiError> {
-    let patch = go_json::parse(&call.body).map_err(|error| undecodable(&error))?;
+    let patch = go_json::parse(&call.body).map_err(undecodable)?;
     if !patch.is_array() {
         json_patch::apply(&Value::Null, &patch).map_err(|error| json_patch_error(&error))?;
     }
     Ok(patch)
 }
 
-const NO_MAP: &str = "into Go value of type map[string]interface {}";
+/// The Go type of a patch.
+const MAP: &str = "map[string]interface {}";
 
 /// Returns a merge patch: an object.
 fn merge_patch_in(call: &Call) -> Result<Value, ApiError> {
-    match go_json::parse(&call.body).map_err(|error| undecodable(&error))? {
+    match go_json::parse(&call.body).map_err(undecodable)? {
         Value::Object(members) => Ok(Value::Object(members)),
         Value::Null => Err(ApiError::bad_request("Invalid JSON Patch")),
-        other => {
-            let kind = baton_apimachinery::merge::go_type(&other);
-            Err(undecodable(&format!("json: cannot unmarshal {kind} {NO_MAP}")))
-        }
+        other => Err(undecodable(UnmarshalTypeError::value(&other, MAP))),
     }
 }
 
@@ -184,10 +184,7 @@ fn strategic_patch_in(call: &Call) -> Result<Value, ApiError> {
     match go_json::parse(&call.body).map_err(ApiError::bad_request)? {
         Value::Object(members) => Ok(Value::Object(members)),
         Value::Null => Ok(json!({})),
-        other => {
-            let kind = baton_apimachinery::merge::go_type(&other);
-            Err(ApiError::bad_request(format!("json: cannot unmarshal {kind} {NO_MAP}")))
-        }
+        other => Err(ApiError::bad_request(UnmarshalTypeError::value(&other, MAP))),
     }
 }
 
@@ -307,7 +304,7 @@ pub(in crate::handlers) fn apply_error(error: ApplyError) -> ApiError {
     match error {
         ApplyError::Conflicts(conflicts) => conflict(&conflicts),
         ApplyError::BadRequest(message) => ApiError::bad_request(message),
-        ApplyError::Internal(message) => ApiError::plain_500(message),
+        other @ (ApplyError::Document { .. } | ApplyError::Version(_)) => ApiError::plain_500(other),
     }
 }
 

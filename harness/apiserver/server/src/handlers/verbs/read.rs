@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD};
+use baton_apimachinery::go_json::{self, JsonError};
 use serde_json::{Value, json};
 
 use crate::api_error::ApiError;
@@ -187,19 +188,19 @@ fn token(revision: u64, last: &str, left: usize) -> String {
     URL_SAFE_NO_PAD.encode(token.to_string())
 }
 
-fn read_token(token: &str) -> Result<(u64, String, Option<usize>), String> {
-    let bytes = LENIENT
-        .decode(token)
-        .map_err(|_| "continue key is not valid: illegal base64 data at input byte 0".to_owned())?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
-        let first = bytes.first().copied().unwrap_or_default();
-        let first = if first.is_ascii_graphic() {
-            char::from(first).to_string()
-        } else {
-            format!("\\x{first:02x}")
-        };
-        format!("continue key is not valid: invalid character '{first}' looking for beginning of value")
-    })?;
+/// Reason for which a continue token cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum TokenError {
+    #[error("continue key is not valid: illegal base64 data at input byte 0")]
+    Base64(#[from] base64::DecodeError),
+    #[error("continue key is not valid: {0}")]
+    Json(#[from] JsonError),
+    #[error("continue key is not valid: incorrect encoded start resourceVersion")]
+    Start,
+}
+
+fn read_token(token: &str) -> Result<(u64, String, Option<usize>), TokenError> {
+    let value = go_json::parse(&LENIENT.decode(token)?)?;
     let revision = value.get("rv").and_then(Value::as_u64);
     let start = value
         .get("start")
@@ -209,6 +210,6 @@ fn read_token(token: &str) -> Result<(u64, String, Option<usize>), String> {
     let left = left.and_then(|left| usize::try_from(left).ok());
     match (revision, start) {
         (Some(revision), Some(start)) => Ok((revision, start.to_owned(), left)),
-        _ => Err("continue key is not valid: incorrect encoded start resourceVersion".to_owned()),
+        _ => Err(TokenError::Start),
     }
 }

@@ -145,7 +145,7 @@ fn expressions<'a>(evaluator: &mut Evaluator, name: &str, text: &str, args: &[Va
     }
     let regex = match pattern::compile(source) {
         Ok(regex) => regex,
-        Err(error) => return Some(Err(CelError::Eval(error))),
+        Err(error) => return Some(Err(CelError::Eval(error.to_string()))),
     };
     Some(Ok(match (name, args.get(1)) {
         ("matches", None) => Val::Bool(regex.is_match(text)),
