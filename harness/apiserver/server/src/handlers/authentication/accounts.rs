@@ -10,7 +10,7 @@ use baton_apimachinery::meta;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::jws::Unverified;
+use super::jws::{Forged, Unverified};
 use super::{AUDIENCE, AUTHENTICATED, Authenticated, User};
 use crate::handlers::Core;
 use crate::store::key;
@@ -28,6 +28,59 @@ const SECRET_ISSUER: &str = "kubernetes/serviceaccount";
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 /// Tolerated difference between clocks.
 const LEEWAY: SignedDuration = SignedDuration::from_mins(1);
+
+/// Reason for which the token of an account is not accepted, in the words of a kube-apiserver.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AccountError {
+    #[error(transparent)]
+    Keys(#[from] io::Error),
+    #[error(transparent)]
+    Forged(#[from] Forged),
+    #[error("token audiences {of_token} is invalid for the target audiences {asked}")]
+    Audiences { of_token: String, asked: String },
+    #[error("service account token {0}")]
+    Time(&'static str),
+    #[error("serviceaccounts {0:?} not found")]
+    NoAccount(String),
+    #[error("{kind} {namespace}/{name} has been deleted")]
+    Deleted {
+        kind: &'static str,
+        namespace: String,
+        name: String,
+    },
+    #[error("{what} UID ({found}) does not match {claim} ({claimed})")]
+    OtherUid {
+        what: String,
+        claim: String,
+        found: String,
+        claimed: String,
+    },
+    /// The object that the token is bound to is gone.
+    #[error("service account token has been invalidated")]
+    Invalidated,
+    /// The Secret of the token is gone.
+    #[error("Token has been invalidated")]
+    NoSecret,
+    #[error("Token does not match server's copy")]
+    OtherToken,
+    #[error(
+        "the token in secret {namespace}/{secret} for service account {namespace}/{name} has been marked invalid. Use \
+         tokens from the TokenRequest API or manually created secret-based tokens, or remove the '{INVALID_SINCE}' \
+         label from the secret to temporarily allow use of this token"
+    )]
+    Marked {
+        namespace: String,
+        secret: String,
+        name: String,
+    },
+}
+
+impl AccountError {
+    fn deleted(kind: &'static str, namespace: &str, name: &str) -> Self {
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        Self::Deleted { kind, namespace, name }
+    }
+}
 
 /// Returns the user name of an account.
 fn user_name(namespace: &str, account: &str) -> String {
@@ -74,7 +127,7 @@ impl Core {
     }
 
     /// Returns the account of a token, or `None` if the token does not belong to an account.
-    pub(super) fn account_of(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, String> {
+    pub(super) fn account_of(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, AccountError> {
         let Some(read) = Unverified::read(token) else {
             return Ok(None);
         };
@@ -82,8 +135,7 @@ impl Core {
         if !matches!(issuer, AUDIENCE | SECRET_ISSUER) {
             return Ok(None);
         }
-        let key = self.keys.accounts().map_err(|error| error.to_string())?;
-        key.verify(&read).map_err(|forged| forged.to_string())?;
+        self.keys.accounts()?.verify(&read)?;
         let claims = &read.claims;
         let audiences = meant(claims, audiences)?;
         let user = if issuer == SECRET_ISSUER {
@@ -98,7 +150,7 @@ impl Core {
     }
 
     /// Returns the user of a requested token.
-    fn of_request(&self, claims: &Value) -> Result<User, String> {
+    fn of_request(&self, claims: &Value) -> Result<User, AccountError> {
         let now = (self.options.clock)();
         check_times(claims, now)?;
         let text = |path: &[&str]| meta::str_at(claims, path).unwrap_or_default();
@@ -114,7 +166,7 @@ impl Core {
             since.is_some_and(|since| since.duration_until(now) > LEEWAY)
         };
         if gone(&account) {
-            return Err(format!("service account {namespace}/{name} has been deleted"));
+            return Err(AccountError::deleted("service account", namespace, name));
         }
         let mut extra = BTreeMap::from([(
             "authentication.kubernetes.io/credential-id".to_owned(),
@@ -133,10 +185,10 @@ impl Core {
             if !(kind == "node" && is_of_pod) {
                 let namespace = (kind != "node").then_some(namespace);
                 let bound = self.store.get(self.store.bucket("", plural), &key(namespace, name));
-                let bound = bound.ok_or("service account token has been invalidated")?.value();
+                let bound = bound.ok_or(AccountError::Invalidated)?.value();
                 check_uid(kind, &format!("service account {kind} ref claim"), &bound, uid)?;
                 if gone(&bound) {
-                    return Err("service account token has been invalidated".to_owned());
+                    return Err(AccountError::Invalidated);
                 }
             }
             if kind != "secret" {
@@ -155,7 +207,7 @@ impl Core {
     }
 
     /// Returns the user of a token in a Secret.
-    fn of_secret(&self, token: &str, claims: &Value) -> Result<User, String> {
+    fn of_secret(&self, token: &str, claims: &Value) -> Result<User, AccountError> {
         let text = |key: &str| meta::text(claims, &format!("kubernetes.io/serviceaccount/{key}")).to_owned();
         let (namespace, name) = (text("namespace"), text("service-account.name"));
         let (uid, secret_name) = (text("service-account.uid"), text("secret.name"));
@@ -163,37 +215,37 @@ impl Core {
         let secret = self.store.get(secrets, &key(Some(&namespace), &secret_name));
         let secret = secret.map(|secret| secret.value());
         let secret = secret.filter(|secret| meta::deletion_timestamp(secret).is_none());
-        let secret = secret.ok_or("Token has been invalidated")?;
+        let secret = secret.ok_or(AccountError::NoSecret)?;
         let kept = meta::str_at(&secret, &["data", "token"]).map(|kept| BASE64.decode(kept));
         if !matches!(kept, Some(Ok(kept)) if kept == token.as_bytes()) {
-            return Err("Token does not match server's copy".to_owned());
+            return Err(AccountError::OtherToken);
         }
         let account = self.account(&namespace, &name)?;
         if meta::deletion_timestamp(&account).is_some() {
-            return Err(format!("ServiceAccount {namespace}/{name} has been deleted"));
+            return Err(AccountError::deleted("ServiceAccount", &namespace, &name));
         }
         check_uid("ServiceAccount", "claim", &account, &uid)?;
         if meta::str_at(&secret, &["metadata", "labels", INVALID_SINCE]).is_some_and(|since| !since.is_empty()) {
-            return Err(format!(
-                "the token in secret {namespace}/{secret_name} for service account {namespace}/{name} has been marked \
-                 invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the \
-                 '{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
-            ));
+            return Err(AccountError::Marked {
+                namespace,
+                secret: secret_name,
+                name,
+            });
         }
         Ok(user(&namespace, &name, &uid, BTreeMap::new()))
     }
 
-    fn account(&self, namespace: &str, name: &str) -> Result<Arc<Value>, String> {
+    fn account(&self, namespace: &str, name: &str) -> Result<Arc<Value>, AccountError> {
         let accounts = self.store.bucket("", "serviceaccounts");
         let account = self.store.get(accounts, &key(Some(namespace), name));
         account
             .map(|account| account.value())
-            .ok_or_else(|| format!("serviceaccounts {name:?} not found"))
+            .ok_or_else(|| AccountError::NoAccount(name.to_owned()))
     }
 }
 
 /// Returns those of the requested audiences that a token has. A token without audiences is for the API server.
-fn meant(claims: &Value, asked: &[String]) -> Result<Vec<String>, String> {
+fn meant(claims: &Value, asked: &[String]) -> Result<Vec<String>, AccountError> {
     let of_token: Vec<String> = match claims.get("aud") {
         Some(Value::String(only)) => vec![only.clone()],
         Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
@@ -206,14 +258,12 @@ fn meant(claims: &Value, asked: &[String]) -> Result<Vec<String>, String> {
             format!("[{}]", quoted.join(" "))
         };
         let (of_token, asked) = (quoted(&of_token), quoted(asked));
-        return Err(format!(
-            "token audiences {of_token} is invalid for the target audiences {asked}"
-        ));
+        return Err(AccountError::Audiences { of_token, asked });
     }
     Ok(both)
 }
 
-fn check_times(claims: &Value, now: Timestamp) -> Result<(), String> {
+fn check_times(claims: &Value, now: Timestamp) -> Result<(), AccountError> {
     let moment = |key: &str| Timestamp::from_second(claims.get(key)?.as_i64()?).ok();
     let since = |key: &str| moment(key).map(|moment| moment.duration_until(now));
     let problem = if since("exp").is_some_and(|since| since > LEEWAY) {
@@ -225,16 +275,21 @@ fn check_times(claims: &Value, now: Timestamp) -> Result<(), String> {
     } else {
         return Ok(());
     };
-    Err(format!("service account token {problem}"))
+    Err(AccountError::Time(problem))
 }
 
 /// Checks that a claim names this object, and not another one that has got its name.
-fn check_uid(what: &str, claim: &str, found: &Value, claimed: &str) -> Result<(), String> {
+fn check_uid(what: &str, claim: &str, found: &Value, claimed: &str) -> Result<(), AccountError> {
     let found = meta::uid(found).unwrap_or_default();
     if found == claimed {
         return Ok(());
     }
-    Err(format!("{what} UID ({found}) does not match {claim} ({claimed})"))
+    Err(AccountError::OtherUid {
+        what: what.to_owned(),
+        claim: claim.to_owned(),
+        found: found.to_owned(),
+        claimed: claimed.to_owned(),
+    })
 }
 
 fn user(namespace: &str, account: &str, uid: &str, extra: BTreeMap<String, Vec<String>>) -> User {

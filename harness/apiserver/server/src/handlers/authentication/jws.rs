@@ -17,7 +17,7 @@ const ALGORITHM: &str = "ES256";
 
 /// Reason for which a token is forged, in the words of a kube-apiserver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub(super) enum Forged {
+pub(crate) enum Forged {
     /// Another key has signed the token, such as that of another server.
     #[error("invalid signature, no keys found")]
     OtherKey,

@@ -11,13 +11,11 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 
+use self::accounts::AccountError;
 use crate::handlers::Core;
 
 /// The default audience of tokens, and their issuer: the API server.
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
-
-/// The error for an unknown token.
-const UNKNOWN: &str = "invalid bearer token";
 
 /// The group of all authenticated users.
 const AUTHENTICATED: &str = "system:authenticated";
@@ -74,9 +72,18 @@ pub(crate) struct Authenticated {
     pub(crate) audiences: Vec<String>,
 }
 
+/// Reason for which a token has no user, in the words of a kube-apiserver.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unauthenticated {
+    #[error("invalid bearer token")]
+    Unknown,
+    #[error("[invalid bearer token, {0}]")]
+    Account(#[from] AccountError),
+}
+
 impl Core {
-    /// Returns the user of a bearer token for one of these audiences; the error is in the words of a kube-apiserver.
-    pub(crate) fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Authenticated, String> {
+    /// Returns the user of a bearer token for one of these audiences.
+    pub(crate) fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Authenticated, Unauthenticated> {
         let known = if self.keys.is_administrator(token) {
             let is_meant = audiences.iter().any(|audience| audience == AUDIENCE);
             Ok(is_meant.then(|| Authenticated {
@@ -86,10 +93,6 @@ impl Core {
         } else {
             self.account_of(token, audiences)
         };
-        match known {
-            Ok(Some(known)) => Ok(known),
-            Ok(None) => Err(UNKNOWN.to_owned()),
-            Err(reason) => Err(format!("[{UNKNOWN}, {reason}]")),
-        }
+        known?.ok_or(Unauthenticated::Unknown)
     }
 }

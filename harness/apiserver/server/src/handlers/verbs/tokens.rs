@@ -48,7 +48,7 @@ pub(super) fn review(core: &Core, _: &Call, review: Value) -> Result<Reply, ApiE
     }
     let status = match core.authenticate(token, &audiences) {
         Ok(known) => json!({"authenticated": true, "user": known.user.info(), "audiences": known.audiences}),
-        Err(reason) => json!({"user": {}, "error": reason}),
+        Err(error) => json!({"user": {}, "error": error.to_string()}),
     };
     Ok(reviewed(review, status))
 }
