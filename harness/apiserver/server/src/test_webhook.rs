@@ -42,8 +42,13 @@ pub enum Answer {
 /// Decides on a write: gets the `request` of an `AdmissionReview`.
 pub type Review = Arc<dyn Fn(&Value) -> Answer + Send + Sync>;
 
-/// Converts an object to an `apiVersion`, or returns the reason for a failure.
-pub type Convert = Arc<dyn Fn(Value, &str) -> Result<Value, String> + Send + Sync>;
+/// The message with which a webhook refuses to convert an object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConversionRefused(pub String);
+
+/// Converts an object to an `apiVersion`.
+pub type Convert = Arc<dyn Fn(Value, &str) -> Result<Value, ConversionRefused> + Send + Sync>;
 
 /// The function behind a webhook.
 #[derive(Clone)]
@@ -208,11 +213,11 @@ fn answer(write: &Value, said: Answer) -> Value {
 fn converted(request: &Value, convert: &Convert) -> Value {
     let to = request["desiredAPIVersion"].as_str().unwrap_or_default();
     let objects = request["objects"].as_array().into_iter().flatten();
-    let converted: Result<Vec<Value>, String> = objects.map(|object| convert(object.clone(), to)).collect();
+    let converted: Result<Vec<Value>, _> = objects.map(|object| convert(object.clone(), to)).collect();
     match converted {
         Ok(objects) => {
             json!({"uid": request["uid"], "convertedObjects": objects, "result": {"status": "Success"}})
         }
-        Err(reason) => json!({"uid": request["uid"], "result": {"status": "Failure", "message": reason}}),
+        Err(refused) => json!({"uid": request["uid"], "result": {"status": "Failure", "message": refused.0}}),
     }
 }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use baton_apiserver::test_webhook::Webhook;
+use baton_apiserver::test_webhook::{ConversionRefused, Webhook};
 use baton_apiserver::{ApiServer, Options};
 use jiff::Timestamp;
 use raw::{JSON, MERGE, Raw};
@@ -18,9 +18,9 @@ const FOOS: &str = "/namespaces/default/foos";
 const APPLY: &str = "application/apply-patch+yaml";
 
 /// `v1` has `hostPort`, `v2` has `host` and `port`. Objects that are named `stubborn` cannot be converted.
-fn convert(mut object: Value, to: &str) -> Result<Value, String> {
+fn convert(mut object: Value, to: &str) -> Result<Value, ConversionRefused> {
     if object["metadata"]["name"] == "stubborn" {
-        return Err("no way".to_owned());
+        return Err(ConversionRefused("no way".to_owned()));
     }
     let spec = object["spec"].as_object_mut().expect("a spec");
     let mut take = |key: &str| spec.remove(key).and_then(|value| value.as_str().map(str::to_owned));
