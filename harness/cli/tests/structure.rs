@@ -1,5 +1,5 @@
-//! No circle between modules with the same parent, at any depth of any crate of the workspace, and one version of
-//! Kubernetes.
+//! No circle between modules with the same parent, at any depth of any crate of the workspace, no text as an error, and
+//! one version of Kubernetes.
 //!
 //! A module depends on another if a path in its code, or in that of the modules below it, leads there: by `use`, in an
 //! expression or type, or among the tokens of a macro. An item that a parent exports under its name counts as the module
@@ -23,7 +23,7 @@ use std::{
 
 use proc_macro2::{LineColumn, TokenStream, TokenTree};
 use syn::{
-    Attribute, Expr, Item, Lit, Meta, UseTree,
+    Attribute, Expr, GenericArgument, Item, Lit, Meta, PathArguments, Type, UseTree,
     visit::{self, Visit},
 };
 
@@ -151,6 +151,32 @@ fn files_below_a_module_make_circles_too() {
     );
 }
 
+/// The type of an error says what failed.
+#[test]
+fn no_function_returns_a_text_as_its_error() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = String::new();
+    for member in members(&root) {
+        for place in Crate::read(&root.join(&member)).text_errors {
+            writeln!(found, "{member}/{place}").unwrap();
+        }
+    }
+    assert!(found.is_empty(), "`Result<_, String>` in\n{found}");
+}
+
+#[test]
+fn texts_as_errors_are_found_wherever_a_type_may_stand() {
+    let this = read_files(&[
+        ("lib.rs", "mod low;\ntype Scan<T> = Result<T, String>;\n"),
+        (
+            "low.rs",
+            "fn f() -> io::Result<String> { g::<Result<(), std::string::String>>() }\n\
+             #[cfg(test)]\nmod tests { fn f() -> Result<(), String> { Ok(()) } }\n",
+        ),
+    ]);
+    assert_eq!(this.text_errors, ["src/low.rs:1", "src/lib.rs:2"]);
+}
+
 /// Reads a crate of these files.
 fn read_files(files: &[(&str, &str)]) -> Crate {
     let folder = tempfile::tempdir().unwrap();
@@ -228,6 +254,8 @@ struct Crate {
     /// Modules that items come from which a module exports, by the path of the exported name.
     exported: BTreeMap<ModulePath, ModulePath>,
     references: Vec<Reference>,
+    /// Places of `Result<_, String>`.
+    text_errors: Vec<String>,
     edges: BTreeMap<ModulePath, BTreeMap<ModulePath, String>>,
 }
 
@@ -284,6 +312,8 @@ impl Crate {
             }
         }
         let place = file.strip_prefix(&self.folder).unwrap().display();
+        let text_errors = paths.text_errors.iter().map(|at| format!("{place}:{}", at.line));
+        self.text_errors.extend(text_errors);
         let references = paths.found.into_iter().map(|(segments, at)| Reference {
             from: path.to_vec(),
             segments,
@@ -432,6 +462,8 @@ fn path_attribute(attribute: &Attribute) -> Option<String> {
 #[derive(Default)]
 struct Paths {
     found: Vec<(Vec<String>, LineColumn)>,
+    /// Places of `Result<_, String>`.
+    text_errors: Vec<LineColumn>,
 }
 
 impl<'ast> Visit<'ast> for Paths {
@@ -447,6 +479,17 @@ impl<'ast> Visit<'ast> for Paths {
             }
             other => visit::visit_item(self, other),
         }
+    }
+
+    fn visit_path_segment(&mut self, segment: &'ast syn::PathSegment) {
+        if segment.ident == "Result"
+            && let PathArguments::AngleBracketed(arguments) = &segment.arguments
+            && let Some(GenericArgument::Type(Type::Path(error))) = arguments.args.get(1)
+            && error.path.segments.last().is_some_and(|name| name.ident == "String")
+        {
+            self.text_errors.push(segment.ident.span().start());
+        }
+        visit::visit_path_segment(self, segment);
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
