@@ -80,21 +80,16 @@ pub struct FieldError {
 impl FieldError {
     /// Returns an error whose message consists of the type's words, the value (as JSON) and a detail.
     pub fn with_value(error_type: FieldErrorType, field: impl Into<String>, value: &Value, detail: &str) -> Self {
-        let mut message = format!("{}: {}", error_type.words(), go_fmt::json(value));
-        if !detail.is_empty() {
-            message.push_str(": ");
-            message.push_str(detail);
-        }
-        Self {
-            error_type,
-            field: field.into(),
-            message,
-        }
+        let start = format!("{}: {}", error_type.words(), go_fmt::json(value));
+        Self::beginning_with(start, error_type, field, detail)
     }
 
     /// Returns an error whose message does not quote the value: `Required value`, `Forbidden: …`.
     pub fn without_value(error_type: FieldErrorType, field: impl Into<String>, detail: &str) -> Self {
-        let mut message = error_type.words().to_owned();
+        Self::beginning_with(error_type.words().to_owned(), error_type, field, detail)
+    }
+
+    fn beginning_with(mut message: String, error_type: FieldErrorType, field: impl Into<String>, detail: &str) -> Self {
         if !detail.is_empty() {
             message.push_str(": ");
             message.push_str(detail);

@@ -248,14 +248,10 @@ impl Pointer {
 
     fn replace(&self, document: &mut Value, value: Value) -> Result<(), Missing> {
         if self.is_root() {
-            *document = value;
-            return Ok(());
+            return self.add(document, value);
         }
         match self.parent(document)? {
-            (Value::Object(members), name) => {
-                members.insert(name.to_owned(), value);
-                Ok(())
-            }
+            (Value::Object(_), _) => self.add(document, value),
             (Value::Array(items), position) => {
                 let at = index(position, items.len())?;
                 items.get_mut(at).map(|item| *item = value).ok_or(Missing::Path)
