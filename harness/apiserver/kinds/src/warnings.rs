@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use baton_apimachinery::field::FieldPath;
+use baton_apimachinery::meta;
 use baton_apimachinery::metadata::names;
 use serde_json::Value;
 
@@ -61,11 +62,7 @@ fn template(object: &Value, warnings: &mut Vec<String>) {
 
 /// Warns about a name that is not a DNS label, because it makes a bad hostname.
 fn hostname(object: &Value, used_in: &str, warnings: &mut Vec<String>) {
-    let name = object
-        .get("metadata")
-        .and_then(|metadata| metadata.get("name")?.as_str())
-        .unwrap_or_default();
-    let messages = names::dns_label(name);
+    let messages = names::dns_label(meta::name(object).unwrap_or_default());
     if !messages.is_empty() {
         warnings.push(format!(
             "metadata.name: this is used in {used_in}, which can result in surprising behavior; \
@@ -75,14 +72,10 @@ fn hostname(object: &Value, used_in: &str, warnings: &mut Vec<String>) {
     }
 }
 
-fn items<'a>(object: &'a Value, field: &str) -> &'a [Value] {
-    object.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
 fn pod(spec: Option<&Value>, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let Some(spec) = spec else { return };
     let spreads = at.child("topologySpreadConstraints");
-    for (index, constraint) in items(spec, "topologySpreadConstraints").iter().enumerate() {
+    for (index, constraint) in meta::list(spec, "topologySpreadConstraints").iter().enumerate() {
         null_selector(constraint, &spreads.item(index), warnings);
     }
     for kind in ["podAffinity", "podAntiAffinity"] {
@@ -92,7 +85,7 @@ fn pod(spec: Option<&Value>, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
         let at = at.child("affinity");
         let at = at.child(kind);
         let preferred = at.child(PREFERRED);
-        for (index, weighted) in items(affinity, PREFERRED).iter().enumerate() {
+        for (index, weighted) in meta::list(affinity, PREFERRED).iter().enumerate() {
             let term = weighted.get("podAffinityTerm").unwrap_or(&Value::Null);
             null_selector(term, &preferred.item(index).child("podAffinityTerm"), warnings);
         }

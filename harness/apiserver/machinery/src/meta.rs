@@ -13,6 +13,11 @@ pub fn text<'v>(object: &'v Value, key: &str) -> &'v str {
     object.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// The list in a member; empty if there is none.
+pub fn list<'v>(object: &'v Value, key: &str) -> &'v [Value] {
+    object.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
 /// The string at a path of object keys, if it is one and not empty.
 pub fn str_at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
     at(value, path).and_then(Value::as_str).filter(|text| !text.is_empty())

@@ -1,5 +1,6 @@
 //! Defaults of the kinds that run pods.
 
+use baton_apimachinery::meta;
 use serde_json::{Map, Value};
 
 use super::pods::TEMPLATE;
@@ -100,21 +101,14 @@ pub(super) const JOB: &[Rule] = &[
     ),
 ];
 
-fn template_labels(spec: Option<&Value>) -> Option<Value> {
-    let labels = spec?.get("template")?.get("metadata")?.get("labels")?;
-    labels
-        .as_object()
-        .is_some_and(|labels| !labels.is_empty())
-        .then(|| labels.clone())
-}
-
 /// Sets the labels of an object without labels to those of its template.
 pub(crate) fn labels_from_template(object: &mut Object) {
-    let Some(labels) = template_labels(object.get("spec")) else {
-        return;
-    };
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.entry("labels").or_insert(labels);
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let labels = meta::at(spec, &["template", "metadata", "labels"]).and_then(Value::as_object);
+    let labels = labels.filter(|labels| !labels.is_empty()).cloned();
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    if let (Some(labels), Some(metadata)) = (labels, metadata) {
+        metadata.entry("labels").or_insert(labels.into());
     }
 }
 

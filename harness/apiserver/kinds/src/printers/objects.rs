@@ -1,5 +1,6 @@
 //! Cells of jobs, events, claims and role bindings.
 
+use baton_apimachinery::meta;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -13,22 +14,12 @@ fn job_condition(object: &Value, kind: &str) -> bool {
 }
 
 pub(super) fn job_status(object: &Value, _: Timestamp) -> Value {
-    let kinds = [("Complete", "Complete"), ("Failed", "Failed")];
-    let found = kinds
-        .into_iter()
-        .find(|(kind, _)| job_condition(object, kind))
-        .map(|(_, word)| word);
-    let deleted = (!text(object, &["metadata", "deletionTimestamp"]).is_empty()).then_some("Terminating");
-    let later = [
-        ("Suspended", "Suspended"),
-        ("FailureTarget", "FailureTarget"),
-        ("SuccessCriteriaMet", "SuccessCriteriaMet"),
-    ];
-    let later = later
-        .into_iter()
-        .find(|(kind, _)| job_condition(object, kind))
-        .map(|(_, word)| word);
-    Value::from(found.or(deleted).or(later).unwrap_or("Running"))
+    let first = |kinds: &[&'static str]| kinds.iter().copied().find(|kind| job_condition(object, kind));
+    let deleted = meta::deletion_timestamp(object).map(|_| "Terminating");
+    let word = first(&["Complete", "Failed"])
+        .or(deleted)
+        .or_else(|| first(&["Suspended", "FailureTarget", "SuccessCriteriaMet"]));
+    Value::from(word.unwrap_or("Running"))
 }
 
 pub(super) fn job_completions(object: &Value, _: Timestamp) -> Value {
@@ -124,12 +115,8 @@ pub(super) fn access_modes(object: &Value, _: Timestamp) -> Value {
 }
 
 pub(super) fn phase_or_terminating(object: &Value, _: Timestamp) -> Value {
-    let is_deleted = !text(object, &["metadata", "deletionTimestamp"]).is_empty();
-    Value::from(if is_deleted {
-        "Terminating"
-    } else {
-        text(object, &["status", "phase"])
-    })
+    let deleted = meta::deletion_timestamp(object).map(|_| "Terminating");
+    Value::from(deleted.unwrap_or_else(|| text(object, &["status", "phase"])))
 }
 
 pub(super) fn unset(object: &Value, _: Timestamp) -> Value {

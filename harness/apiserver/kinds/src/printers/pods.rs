@@ -1,5 +1,6 @@
 //! The cells of a pod's row: the number of ready containers, the status in a word, and the number of restarts.
 
+use baton_apimachinery::meta;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ pub(super) fn status(pod: &Value, _: Timestamp) -> Value {
             _ => reason,
         };
     }
-    let is_deleted = !text(pod, &["metadata", "deletionTimestamp"]).is_empty();
+    let is_deleted = meta::deletion_timestamp(pod).is_some();
     Value::from(match text(pod, &["status", "reason"]) {
         "NodeLost" if is_deleted => "Unknown",
         _ if is_deleted => "Terminating",

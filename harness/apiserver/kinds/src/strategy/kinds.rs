@@ -1,5 +1,6 @@
 //! Changes to objects of single kinds before validation.
 
+use baton_apimachinery::meta;
 use serde_json::{Map, Value, json};
 
 use super::{copy, object_in, pods, put};
@@ -98,12 +99,7 @@ fn job_selector(members: &mut Map<String, Value>) {
     if at(["spec", "manualSelector"]).and_then(Value::as_bool) == Some(true) {
         return;
     }
-    let text = |key: &str| {
-        at(["metadata", key])
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
+    let text = |key: &str| members.get("metadata").map_or("", |of| meta::text(of, key)).to_owned();
     let (name, uid) = (text("name"), text("uid"));
     // The job shares these labels with its template; they must stay those of the template.
     let template_labels = members
@@ -127,15 +123,10 @@ fn job_selector(members: &mut Map<String, Value>) {
 
 /// Sets a text at a path of keys, unless there is a value; validation reports a wrong value.
 fn add(members: &mut Map<String, Value>, path: &[&str], value: &str) {
-    let (first, rest) = match path {
-        [] => return,
-        [first, rest @ ..] => (first, rest),
+    let Some((first, rest)) = path.split_first() else {
+        return;
     };
-    let present = members.get(*first);
-    let present = rest
-        .iter()
-        .fold(present, |present, key| present.and_then(|present| present.get(*key)));
-    if present.is_none() {
+    if members.get(*first).and_then(|value| meta::at(value, rest)).is_none() {
         put(members, path, value.into());
     }
 }

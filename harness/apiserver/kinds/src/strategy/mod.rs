@@ -67,16 +67,10 @@ pub fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subreso
         return;
     };
     if matches!(subresource, Some("status" | "approval")) {
-        let keep = before
-            .iter()
-            .filter(|(key, _)| !matches!(key.as_str(), "metadata" | "status"));
-        let mut kept: Map<String, Value> = keep.map(|(key, value)| (key.clone(), value.clone())).collect();
-        for key in ["metadata", "status"] {
-            if let Some(value) = members.remove(key) {
-                kept.insert(key.to_owned(), value);
-            }
-        }
-        *members = kept;
+        let is_new = |key: &str| matches!(key, "metadata" | "status");
+        members.retain(|key, _| is_new(key));
+        let kept = before.iter().filter(|(key, _)| !is_new(key));
+        members.extend(kept.map(|(key, value)| (key.clone(), value.clone())));
         kinds::update_status(resource, members, before);
     } else {
         if resource.subresource("status").is_some() {
@@ -93,10 +87,10 @@ fn count_generation(
     before: &Map<String, Value>,
     subresource: Option<&str>,
 ) {
-    let old = before
-        .get("metadata")
-        .and_then(|metadata| metadata.get("generation"))
-        .cloned();
+    fn of_metadata<'a>(members: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+        members.get("metadata")?.get(key)
+    }
+    let old = of_metadata(before, "generation").cloned();
     let Some(fields) = generation_of(resource) else {
         match old {
             Some(old) => put(members, &["metadata", "generation"], old),
@@ -105,14 +99,8 @@ fn count_generation(
         return;
     };
     let is_main = !matches!(subresource, Some("status" | "approval"));
-    let annotations = |members: &Map<String, Value>| {
-        members
-            .get("metadata")
-            .and_then(|meta| meta.get("annotations"))
-            .cloned()
-    };
     let changed = fields.iter().any(|field| members.get(*field) != before.get(*field))
-        || (resource.kind == "Deployment" && annotations(members) != annotations(before));
+        || (resource.kind == "Deployment" && of_metadata(members, "annotations") != of_metadata(before, "annotations"));
     if old.is_none() && !changed {
         unset(members, "generation");
         return;

@@ -3,7 +3,7 @@
 use baton_apimachinery::field::{ErrorList, FieldPath};
 use serde_json::{Map, Value};
 
-pub(super) use baton_apimachinery::meta::text;
+pub(super) use baton_apimachinery::meta::{list, text};
 
 /// One check; names are fields of the object at hand. A missing number is zero, a missing text is empty.
 #[derive(Debug)]
@@ -116,11 +116,6 @@ pub(super) fn number(object: &Value, field: &str) -> i64 {
 /// Returns `true` if a field is true.
 pub(super) fn is_true(object: &Value, field: &str) -> bool {
     object.get(field).and_then(Value::as_bool) == Some(true)
-}
-
-/// The list in a field; empty if there is none.
-pub(super) fn list<'a>(object: &'a Value, field: &str) -> &'a [Value] {
-    object.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The texts in a list.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::ROOT;
 use super::checks::Check::{Do, In, Named, OneOfIfSet, Selector};
 use super::checks::{Check, list, run, texts};
+use crate::members::copy;
 
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
@@ -34,19 +35,16 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     let none = Value::Null;
     let before = old.get("spec").unwrap_or(&none);
     let mut after = new.get("spec").cloned().unwrap_or_default();
-    if let Some(after) = after.as_object_mut() {
+    if let (Some(after), Some(before)) = (after.as_object_mut(), before.as_object()) {
         // The name of the volume and the class can be set once.
         for field in ["volumeName", "storageClassName"] {
-            if before.get(field).is_none() {
+            if !before.contains_key(field) {
                 after.remove(field);
             }
         }
         if old.pointer("/status/phase").is_some_and(|phase| phase == "Bound") {
             for field in ["resources", "volumeAttributesClassName"] {
-                match before.get(field) {
-                    Some(value) => after.insert(field.to_owned(), value.clone()),
-                    None => after.remove(field),
-                };
+                copy(after, before, field);
             }
         }
     }

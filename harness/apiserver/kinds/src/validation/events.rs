@@ -1,6 +1,7 @@
 //! Events, in the form of the core group (in which they are stored) and in that of `events.k8s.io`.
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
+use baton_apimachinery::meta;
 use baton_apimachinery::metadata::names;
 use serde_json::Value;
 
@@ -88,14 +89,8 @@ fn has_no_time(event: &Value, field: &str) -> bool {
 }
 
 fn common(event: &Value, fields: &Names, found: &mut ErrorList) {
-    let namespace = event
-        .get("metadata")
-        .map(|metadata| text(metadata, "namespace"))
-        .unwrap_or_default();
-    let about = event
-        .get(fields.object)
-        .map(|object| text(object, "namespace"))
-        .unwrap_or_default();
+    let namespace = meta::namespace(event).unwrap_or_default();
+    let about = meta::str_at(event, &[fields.object, "namespace"]).unwrap_or_default();
     let is_old = has_no_time(event, "eventTime");
     let agrees = match (about.is_empty(), is_old) {
         (true, true) => matches!(namespace, "" | "default"),

@@ -2,11 +2,13 @@
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
 use baton_apimachinery::go_values;
+use baton_apimachinery::meta;
 use serde_json::{Map, Value};
 
 use super::checks::Check::{Do, NotNegative, OneOfIfSet, Selector};
-use super::checks::{Check, immutable, is_true, list, members, number, run, text};
-use super::{ROOT, pods, selectors};
+use super::checks::{Check, immutable, is_true, list, number, run, text};
+use super::selectors::{self, template_labels};
+use super::{ROOT, pods};
 
 const JOB: &[Check] = &[
     NotNegative("parallelism"),
@@ -40,14 +42,8 @@ pub(super) fn specification(job: &Value, found: &mut ErrorList) {
         Some(_) => run(&[Selector("selector")], spec, &at, found),
     }
     if selectors::matches(selector, template_labels(spec)) == Some(false) {
-        let labels = template_labels(spec).cloned().map_or(Value::Null, Value::Object);
-        let detail = "`selector` does not match template `labels`";
-        found.invalid(&at.child("template.metadata.labels"), labels, detail);
+        selectors::mismatch(spec, &at, found);
     }
-}
-
-fn template_labels(spec: &Value) -> Option<&Map<String, Value>> {
-    members(spec.get("template")?.get("metadata")?, "labels")
 }
 
 /// Checks that the selector is the generated one, unless the job has set it itself.
@@ -132,15 +128,11 @@ fn indexes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
 fn template(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let field = at.child("template");
     pods::template(spec.get("template"), &field, found);
-    let pod = spec
-        .get("template")
-        .and_then(|template| template.get("spec"))
-        .unwrap_or(&Value::Null);
     let field = field.child("spec.restartPolicy");
-    match text(pod, "restartPolicy") {
-        "Always" | "" => found.required(&field, "valid values: \"OnFailure\", \"Never\""),
-        "OnFailure" | "Never" => {}
-        other => found.not_supported(&field, other, &["OnFailure", "Never"]),
+    match meta::str_at(spec, &["template", "spec", "restartPolicy"]) {
+        Some("Always") | None => found.required(&field, "valid values: \"OnFailure\", \"Never\""),
+        Some("OnFailure" | "Never") => {}
+        Some(other) => found.not_supported(&field, other, &["OnFailure", "Never"]),
     }
 }
 
@@ -161,13 +153,7 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
             detail,
         );
     }
-    if new.get("selector") != old.get("selector") {
-        let selector = new.get("selector").map_or_else(
-            || "null".to_owned(),
-            |selector| go_values::text("v1.LabelSelector", selector),
-        );
-        found.invalid_text(&at.child("selector"), &selector, "field is immutable");
-    }
+    selectors::immutable(new, old, &at, found);
     let template = new.get("template").unwrap_or(&none);
     if !is_waiting && Some(template) != old.get("template") {
         let text = go_values::text("core.PodTemplateSpec", template);

@@ -1,11 +1,11 @@
 //! Namespaces: finalizers and phase.
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
+use baton_apimachinery::meta;
 use baton_apimachinery::metadata::{STANDARD_FINALIZERS, names};
 use serde_json::Value;
 
 use super::ROOT;
-use super::checks::text;
 
 /// Validates the finalizers of a new namespace, whose errors name the list.
 pub(super) fn created(namespace: &Value, found: &mut ErrorList) {
@@ -35,13 +35,8 @@ fn finalizer(finalizer: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
 
 /// Checks that the phase of a namespace agrees with its deletion timestamp.
 pub(super) fn status(object: &Value, found: &mut ErrorList) {
-    let phase = object
-        .get("status")
-        .map(|status| text(status, "phase"))
-        .unwrap_or_default();
-    let is_deleted = object
-        .get("metadata")
-        .is_some_and(|metadata| !text(metadata, "deletionTimestamp").is_empty());
+    let phase = meta::str_at(object, &["status", "phase"]).unwrap_or_default();
+    let is_deleted = meta::deletion_timestamp(object).is_some();
     let at = ROOT.child("status.Phase");
     if is_deleted && phase != "Terminating" {
         found.invalid(

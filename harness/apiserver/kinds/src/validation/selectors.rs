@@ -1,6 +1,8 @@
 //! Label selectors in specifications.
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
+use baton_apimachinery::go_values;
+use baton_apimachinery::meta;
 use baton_apimachinery::metadata::names;
 use serde_json::{Map, Value};
 
@@ -19,6 +21,28 @@ pub(super) fn validate(selector: &Value, at: &FieldPath<'_>, found: &mut ErrorLi
             found.invalid(&at.child("operator"), operator, "not a valid selector operator");
         }
         key_and_values(expression, &at, found);
+    }
+}
+
+/// Returns the labels in the template of a workload.
+pub(super) fn template_labels(spec: &Value) -> Option<&Map<String, Value>> {
+    meta::at(spec, &["template", "metadata", "labels"])?.as_object()
+}
+
+/// Adds the error for a selector that does not match the labels of the template.
+pub(super) fn mismatch(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let labels = template_labels(spec).cloned().map_or(Value::Null, Value::Object);
+    let detail = "`selector` does not match template `labels`";
+    found.invalid(&at.child("template.metadata.labels"), labels, detail);
+}
+
+/// Adds an error if the selector of a workload changed.
+pub(super) fn immutable(new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let selector = new.get("selector");
+    if selector != old.get("selector") {
+        let text = selector.map(|selector| go_values::text("v1.LabelSelector", selector));
+        let text = text.unwrap_or_else(|| "null".to_owned());
+        found.invalid_text(&at.child("selector"), &text, "field is immutable");
     }
 }
 

@@ -9,7 +9,7 @@ use baton_apimachinery::metadata::names;
 use serde_json::{Value, json};
 
 use super::checks::Check::{NotNegative, OneOf};
-use super::checks::{Check, at_most_all, int_or_percent, list, members, number, run, text};
+use super::checks::{Check, at_most_all, int_or_percent, list, number, run, text};
 use super::{ROOT, claims, pods, selectors};
 
 /// The specification of a kind.
@@ -60,10 +60,7 @@ fn selector_and_template(spec: &Value, at: &FieldPath<'_>, kind: &str, found: &m
             }
         }
     }
-    let labels = spec
-        .get("template")
-        .and_then(|template| members(template.get("metadata")?, "labels"));
-    match selectors::matches(selector, labels) {
+    match selectors::matches(selector, selectors::template_labels(spec)) {
         None => {
             let detail = if kind == "statefulset" {
                 ""
@@ -77,39 +74,24 @@ fn selector_and_template(spec: &Value, at: &FieldPath<'_>, kind: &str, found: &m
         }
         Some(matches) => {
             if !matches && selector.is_none_or(|selector| !selectors::is_empty(selector)) {
-                mismatch(spec, at, found);
+                selectors::mismatch(spec, at, found);
             }
             always_restarted(spec, at, kind, found);
         }
     }
 }
 
-fn mismatch(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    let labels = spec
-        .get("template")
-        .and_then(|template| template.get("metadata")?.get("labels"))
-        .cloned();
-    let field = at.child("template.metadata.labels");
-    found.invalid(
-        &field,
-        labels.unwrap_or_default(),
-        "`selector` does not match template `labels`",
-    );
-}
-
 /// Validates a template whose pods are always restarted.
 fn always_restarted(spec: &Value, at: &FieldPath<'_>, kind: &str, found: &mut ErrorList) {
     let field = at.child("template");
     pods::template(spec.get("template"), &field, found);
-    let pod = spec
-        .get("template")
-        .and_then(|template| template.get("spec"))
-        .unwrap_or(&Value::Null);
-    let policy = text(pod, "restartPolicy");
-    if !matches!(policy, "Always" | "") {
+    let of_pod = |field| meta::at(spec, &["template", "spec", field]);
+    if let Some(policy) = of_pod("restartPolicy").and_then(Value::as_str)
+        && !matches!(policy, "Always" | "")
+    {
         found.not_supported(&field.child("spec.restartPolicy"), policy, &["Always"]);
     }
-    if pod.get("activeDeadlineSeconds").is_some() {
+    if of_pod("activeDeadlineSeconds").is_some() {
         let kind = match kind {
             "statefulset" => "StatefulSet",
             _ => "ReplicaSet",
@@ -272,16 +254,7 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut ErrorList
     let (new_spec, old_spec) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let at = ROOT.child("spec");
     match kind {
-        "Deployment" | "ReplicaSet" => {
-            let (new, old) = (new_spec.get("selector"), old_spec.get("selector"));
-            if new != old {
-                let text = new.map_or_else(
-                    || "null".to_owned(),
-                    |selector| go_values::text("v1.LabelSelector", selector),
-                );
-                found.invalid_text(&at.child("selector"), &text, "field is immutable");
-            }
-        }
+        "Deployment" | "ReplicaSet" => selectors::immutable(new_spec, old_spec, &at, found),
         "StatefulSet" => {
             let fixed = |spec: &Value| {
                 let mut spec = spec.clone();

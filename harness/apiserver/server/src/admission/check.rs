@@ -37,7 +37,7 @@ type Variables = Vec<(&'static str, Type)>;
 pub(crate) fn check_expressions(configuration: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let variables = of_condition();
-    for (index, webhook) in items(configuration, "webhooks").iter().enumerate() {
+    for (index, webhook) in meta::list(configuration, "webhooks").iter().enumerate() {
         check_conditions(webhook, &format!("webhooks[{index}]"), &variables, &mut errors);
     }
     errors
@@ -62,7 +62,7 @@ pub(crate) fn in_order_of_items(found: &mut [FieldError]) {
 }
 
 fn check_conditions(webhook: &Value, path: &str, variables: &Variables, errors: &mut Vec<FieldError>) {
-    let all = items(webhook, "matchConditions");
+    let all = meta::list(webhook, "matchConditions");
     for (index, condition) in all.iter().enumerate() {
         let path = format!("{path}.matchConditions[{index}]");
         check_expression(condition, &path, variables, errors);
@@ -115,10 +115,6 @@ fn check_condition(condition: &Value, path: &str, errors: &mut Vec<FieldError>) 
         let problem = |problem: String| FieldError::with_value(FieldErrorType::Invalid, &field, &name.into(), &problem);
         errors.extend(names::qualified_name(name).into_iter().map(problem));
     }
-}
-
-fn items<'a>(of: &'a Value, list: &str) -> &'a [Value] {
-    of.get(list).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 fn fields(names: &[&str]) -> Type {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::structure::not_supported;
 use crate::field::{ErrorList, FieldError, FieldErrorType, FieldPath};
 use crate::go_base64;
-use crate::meta::text;
+use crate::meta::{list, text};
 use crate::metadata::names::dns_1035_label;
 use crate::webhook_client_config;
 
@@ -18,10 +18,7 @@ pub fn check(conversion: &Value, is_strict: bool) -> Vec<FieldError> {
     }
     let webhook = conversion.get("webhook").unwrap_or(&Value::Null);
     let config = webhook.get("clientConfig").filter(|config| !config.is_null());
-    let reviews = webhook
-        .get("conversionReviewVersions")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
+    let reviews = list(webhook, "conversionReviewVersions");
     let strategy = text(conversion, "strategy");
     if strategy.is_empty() {
         let field = format!("{FIELD}.strategy");

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::super::pattern;
 use super::{flag, forbidden, invalid, present, required};
 use crate::field::FieldError;
-use crate::meta::text;
+use crate::meta::{list, text};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -34,10 +34,6 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
 
 fn object<'s>(schema: &'s Value, key: &str) -> Option<&'s Value> {
     schema.get(key).filter(|child| child.is_object())
-}
-
-fn list<'s>(schema: &'s Value, key: &str) -> &'s [Value] {
-    schema.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 fn invariants(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldError>) {
