@@ -153,6 +153,15 @@ pub(super) fn reason<'a>(binding: &'a Value, task: &Task) -> Option<&'a str> {
     tasks.find(|it| it["fromCluster"] == task.from.as_str())?["reason"].as_str()
 }
 
+/// The part of the policy that a task follows by its reason: `application` or `cluster`; `None` for another reason.
+pub(super) fn failure_kind(binding: &Value, task: &Task) -> Option<&'static str> {
+    match reason(binding, task)? {
+        "ApplicationFailure" => Some("application"),
+        "TaintUntolerated" => Some("cluster"),
+        _ => None,
+    }
+}
+
 /// PRG-05, PRG-14: under Gracefully an old copy is not marked for deletion before another copy is healthy, or the grace
 /// period is over. One that is not healthy itself leaves no gap, but has to wait all the same.
 pub(super) fn gracefully_never_without_copy(history: &History<'_>, plan: Option<&Plan>) -> Found {

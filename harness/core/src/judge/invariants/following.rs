@@ -30,10 +30,8 @@ pub(super) fn follows(history: &History<'_>, target: &Target<'_>, plan: Option<&
         let Some(written) = history.written(task).filter(|it| target.wrote(it.1) == Some(true)) else {
             continue;
         };
-        let kind = match bindings::reason(&written.1.object, task) {
-            Some("ApplicationFailure") => "application",
-            Some("TaintUntolerated") => "cluster",
-            _ => continue,
+        let Some(kind) = bindings::failure_kind(&written.1.object, task) else {
+            continue;
         };
         let Some(asked) = Asked::of(history, task, kind, plan).filter(|_| !is_set_aside(written)) else {
             continue;

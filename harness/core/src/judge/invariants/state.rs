@@ -79,10 +79,8 @@ pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option
         let Some(written) = history.written(task).filter(|it| target.wrote(it.1) == Some(true)) else {
             continue;
         };
-        let kind = match bindings::reason(&written.1.object, task) {
-            Some("ApplicationFailure") => "application",
-            Some("TaintUntolerated") => "cluster",
-            _ => continue,
+        let Some(kind) = bindings::failure_kind(&written.1.object, task) else {
+            continue;
         };
         let known = news.known_before(history, written, &task.from);
         let expected = collected(history.binding_of(task), written, known, &task.from, kind);
