@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::source::Lines;
+use super::source::{Lines, Source};
+use crate::names::DocumentId;
 
 /// A specification document: where it is published, and its headings, which make a citation easy to find.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -62,13 +63,20 @@ pub struct Section {
 /// Issues and pull requests of the project that the documents belong to.
 const ISSUES: &str = "https://github.com/karmada-io/karmada/issues";
 
-/// Address of an issue or a pull request of that project.
-pub fn issue(number: u32) -> String {
-    format!("{ISSUES}/{number}")
+/// Returns the address of a source: of lines in a document, or of an issue. `find` returns the address and the standing
+/// of a document.
+pub fn link<'d>(source: &Source, find: impl FnOnce(&DocumentId) -> Option<(&'d str, Standing)>) -> Option<String> {
+    match source {
+        Source::Passage(passage) => {
+            let (url, standing) = find(&passage.document)?;
+            Some(link_to_lines(url, standing, &passage.section, passage.lines))
+        }
+        Source::Fixed(number) | Source::Issue(number) => Some(format!("{ISSUES}/{number}")),
+    }
 }
 
-/// Address of these lines: of the lines in a file of a repository, of the section on a page, or else of the document.
-pub fn link(url: &str, standing: Standing, section: &str, lines: Lines) -> String {
+/// Returns the address of lines in a file of a repository, or else of the section or the whole document.
+fn link_to_lines(url: &str, standing: Standing, section: &str, lines: Lines) -> String {
     if url.contains("/blob/") {
         return format!("{url}?plain=1#L{}-L{}", lines.first, lines.last);
     }

@@ -223,18 +223,10 @@ impl Catalogue {
 
     /// The address of a source: lines of a document, or an issue of the documents' project.
     pub fn link(&self, source: &Source) -> Option<String> {
-        match source {
-            Source::Passage(passage) => {
-                let document = self.documents.get(&passage.document)?;
-                Some(document::link(
-                    &document.url,
-                    document.standing,
-                    &passage.section,
-                    passage.lines,
-                ))
-            }
-            Source::Fixed(number) | Source::Issue(number) => Some(document::issue(*number)),
-        }
+        document::link(source, |id| {
+            let document = self.documents.get(id)?;
+            Some((&document.url, document.standing))
+        })
     }
 
     /// A suggestion for an id that does not exist: the id that was probably meant, or those with its prefix.

@@ -582,18 +582,10 @@ impl ConformanceReport {
 
     /// Returns the address of a source of one of its requirements.
     pub fn link(&self, source: &Source) -> Option<String> {
-        match source {
-            Source::Passage(passage) => {
-                let document = self.documents.get(&passage.document)?;
-                Some(document::link(
-                    &document.url,
-                    document.standing,
-                    &passage.section,
-                    passage.lines,
-                ))
-            }
-            Source::Fixed(number) | Source::Issue(number) => Some(document::issue(*number)),
-        }
+        document::link(source, |id| {
+            let document = self.documents.get(id)?;
+            Some((&document.url, document.standing))
+        })
     }
 
     /// Returns the report as YAML.
