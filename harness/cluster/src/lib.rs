@@ -8,7 +8,8 @@
 //! - [`fleet`]: a control plane and members, on different backends;
 //! - [`program`]: child processes that end with the harness; [`scratch`]: temporary folders; [`loopback`]: ports and
 //!   certificates for programs on this machine;
-//! - [`actions`]: actions of cases on clusters; [`runner`]: carries out a plan.
+//! - [`actions`]: actions of cases on clusters; [`trial`]: an API server for trying out objects;
+//! - [`runner`]: carries out a plan.
 
 pub mod actions;
 pub mod admission;
@@ -23,3 +24,4 @@ pub mod runner;
 pub mod scratch;
 pub mod simulator;
 pub mod storage;
+pub mod trial;

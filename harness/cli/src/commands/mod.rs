@@ -135,21 +135,7 @@ fn carry_out(cli: &Cli) -> Exit {
             Exit::Conforms
         }),
         Command::Schema { of } => with_suite(Suite::load(&roots), |suite| print_schema(*of, &suite)),
-        Command::Lint { files } => with_suite(Suite::select(&roots, files), |suite| {
-            let findings = lint::look(&roots, &suite.cases);
-            let errors = findings.errors();
-            err!("{}", show::warnings(&findings.warnings()));
-            err!("{}", show::diagnostics(&errors));
-            if let Err(wrong) = &suite.rules {
-                return wrong_rules(wrong);
-            }
-            if !errors.is_empty() {
-                errln!("error: {} in the cases", show::count(errors.len(), "error"));
-                return Exit::BadInput;
-            }
-            outln!("{} without errors", show::count(suite.cases.len(), "case"));
-            Exit::Conforms
-        }),
+        Command::Lint { files } => with_suite(Suite::select(&roots, files), |suite| lint_suite(&suite, &roots)),
         Command::Record(arguments) => record::run(arguments),
         Command::Judge(arguments) => judge::judge(&roots, arguments),
         // Files next to a report do not judge it, unless `--root` names their folder.
@@ -163,6 +149,29 @@ fn carry_out(cli: &Cli) -> Exit {
             Exit::Conforms
         }
     }
+}
+
+/// Checks cases and rules, and prints what is wrong with them.
+fn lint_suite(suite: &Suite, roots: &Roots) -> Exit {
+    let findings = match lint::look(roots, &suite.cases).with_refused(roots, &suite.cases) {
+        Ok(findings) => findings,
+        Err(error) => {
+            errln!("error: {}", error_chain(&error));
+            return Exit::Broken;
+        }
+    };
+    let errors = findings.errors();
+    err!("{}", show::warnings(&findings.warnings()));
+    err!("{}", show::diagnostics(&errors));
+    if let Err(wrong) = &suite.rules {
+        return wrong_rules(wrong);
+    }
+    if !errors.is_empty() {
+        errln!("error: {} in the cases", show::count(errors.len(), "error"));
+        return Exit::BadInput;
+    }
+    outln!("{} without errors", show::count(suite.cases.len(), "case"));
+    Exit::Conforms
 }
 
 /// Calls a function with the cases that can be read. Prints the errors of the others; the exit code reflects them.

@@ -1,6 +1,7 @@
 //! Checks cases without running them, beyond the errors that reading them finds.
 //!
 //! - `definitions`: objects that the definitions of the failover API, or of the case, do not allow; errors;
+//! - `refused`: objects that an API server with these definitions refuses; errors, only in `baton lint`;
 //! - `policies`: paths without braces, keys that are invalid for labels; errors. Selectors that select nothing, kinds
 //!   that no step defines; warnings;
 //! - `paths`: paths that name a field which a status cannot have; warnings;
@@ -26,6 +27,7 @@ mod names;
 mod paths;
 mod place;
 mod policies;
+mod refused;
 mod scripts;
 mod simulator;
 mod statuses;
@@ -33,9 +35,11 @@ mod steps;
 
 use std::collections::BTreeSet;
 
+use baton_cluster::{fleet::FleetError, trial::RefusedObject};
 use baton_core::{case::model::Case, names::CaseId, yaml::Diagnostic};
+use thiserror::Error;
 
-use self::{definitions::Definitions, place::Sources, simulator::RuleFiles};
+use self::{definitions::Definitions, place::Sources, refused::Trials, simulator::RuleFiles};
 use crate::files::Roots;
 
 /// Result of the checks.
@@ -57,7 +61,38 @@ struct CaseFindings {
     warnings: Vec<Diagnostic>,
 }
 
+/// An error that keeps objects from being tried out.
+#[derive(Debug, Error)]
+pub enum TrialError {
+    /// No async runtime can be created.
+    #[error("cannot start the async runtime")]
+    Runtime(#[source] std::io::Error),
+    /// The API server cannot be started.
+    #[error("cannot start an API server to try the objects of the cases on")]
+    Server(#[from] FleetError),
+}
+
 impl Findings {
+    /// Adds the objects of cases that an API server with the suite's definitions refuses, where no other error is known
+    /// in the same line. It takes longer than the other checks.
+    ///
+    /// # Errors
+    /// If the API server cannot be started.
+    pub fn with_refused(mut self, roots: &Roots, cases: &[Case]) -> Result<Self, TrialError> {
+        let sources = Sources::new(roots);
+        let mut trials = Trials::new().map_err(TrialError::Runtime)?;
+        for (case, known) in cases.iter().zip(&mut self.cases) {
+            let mut refused = trials.errors(case, &sources)?;
+            refused.retain(|new| {
+                let same_line = |it: &Diagnostic| it.file == new.file && it.line == new.line;
+                !known.errors.iter().any(same_line)
+            });
+            add(&mut known.errors, &refused);
+            known.errors = sorted(std::mem::take(&mut known.errors));
+        }
+        Ok(self)
+    }
+
     /// Returns the errors of all cases. Scenarios of one file that share an error report it once.
     pub fn errors(&self) -> Vec<Diagnostic> {
         let mut errors = Vec::new();
@@ -128,6 +163,13 @@ pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
         rules: sorted(rules.warnings(roots, &sources, cases)),
         cases: cases.iter().map(of_case).collect(),
     }
+}
+
+/// Returns the position of an invalid object of a case, which a run has found: its file, line and column.
+pub fn place_of_refused(roots: &Roots, case: &Case, line: usize, refused: &RefusedObject) -> String {
+    let sources = Sources::new(roots);
+    let found = refused::place(case, line, &refused.object, &refused.refusal, &sources);
+    format!("{}:{}:{}", found.file.display(), found.line, found.column)
 }
 
 /// Sorts findings by their places.

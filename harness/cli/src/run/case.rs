@@ -23,7 +23,6 @@ use crate::{
 };
 use baton_cluster::{
     actions::BATON,
-    error_chain::error_chain,
     fleet::{Fleet, Request, TimeMode},
     runner::{self, Traffic},
 };
@@ -139,7 +138,7 @@ fn try_case(planned: &PlannedCase<'_>, context: &CaseContext, emit: &(dyn Fn(Eve
             Ok(ran) => report(case, context, ran, &mut result),
             Err(error) => {
                 result.outcome = CaseOutcome::Broken {
-                    reason: error_chain(&error),
+                    reason: error.reason(case, &context.options().roots),
                 };
             }
         }

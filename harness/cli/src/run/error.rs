@@ -2,10 +2,11 @@
 
 use std::io;
 
-use baton_cluster::{fleet::FleetError, runner::RunError};
+use baton_cluster::{error_chain::error_chain, fleet::FleetError, runner::RunError};
+use baton_core::case::model::Case;
 use thiserror::Error;
 
-use crate::watchdog::GivenUp;
+use crate::{files::Roots, lint, watchdog::GivenUp};
 
 /// A case that could not be run to a verdict, for another reason than the implementation.
 #[derive(Debug, Error)]
@@ -37,4 +38,23 @@ pub enum CaseError {
     /// The case blocked its thread, or panicked.
     #[error(transparent)]
     GivenUp(#[from] GivenUp),
+}
+
+impl CaseError {
+    /// Returns the error as a text. An error in the case begins with its file and line.
+    pub(super) fn reason(&self, case: &Case, roots: &Roots) -> String {
+        match self {
+            Self::Run(RunError::Case {
+                step,
+                line,
+                text,
+                refused,
+            }) => {
+                let place = lint::place_of_refused(roots, case, *line, refused);
+                let message = &refused.refusal.message;
+                format!("error in the case: {place}: step {step}, {text}: {message}")
+            }
+            _ => error_chain(self),
+        }
+    }
 }

@@ -22,6 +22,7 @@ mod limits;
 mod matrix;
 mod mistakes;
 mod own_crd;
+mod refused;
 mod report_matrix;
 mod scale;
 mod settle;

@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use crate::common::{baton_in, outcome};
 
 /// A folder with these files and nothing else.
-fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+pub fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let file = folder.path().join(name);
@@ -34,7 +34,7 @@ spec:
 
 const TAIL: &str = "    - assert: {mode: eventually, of: {bindingOf: {kind: Deployment, name: deploy}}, present: true, proves: [POL-01]}\n";
 
-fn case(steps: &str) -> String {
+pub fn case(steps: &str) -> String {
     format!("{HEAD}{steps}{TAIL}")
 }
 

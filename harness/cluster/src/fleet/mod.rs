@@ -17,7 +17,7 @@ pub mod hollow;
 pub mod k3s;
 pub mod kind;
 pub mod provisioned;
-mod register;
+pub(crate) mod register;
 
 #[cfg(test)]
 pub(crate) use register::{define, failover_api};

@@ -19,6 +19,7 @@ use crate::{
     admission::{AdmissionError, AdmissionRules, RulesError},
     error_chain::error_chain,
     fleet::{self, FleetError},
+    trial::undeclared,
 };
 
 /// A step that could not be carried out.
@@ -51,42 +52,6 @@ pub(super) enum ActError {
         waited: Duration,
     },
 }
-
-impl ActError {
-    /// Checks whether the object that a step writes is wrong regardless of the target: it is invalid or of an undefined
-    /// kind, and neither the target's API nor a webhook has rejected it.
-    pub(super) fn is_of_the_case(&self, action: &Action) -> bool {
-        let objects: &[Value] = match action {
-            Action::Apply { objects, proves, .. } if proves.is_empty() => objects,
-            Action::Patch {
-                of: Subject::Object(of),
-                ..
-            } if !of.api_version.contains(TARGETS_API) => &[],
-            _ => return false,
-        };
-        if objects.iter().any(|it| text(it, "apiVersion").contains(TARGETS_API)) {
-            return false;
-        }
-        match self {
-            Self::Action(ActionError::NotServed { .. } | ActionError::NoObject(_)) => true,
-            Self::Action(ActionError::Refused { source, .. }) => match &**source {
-                kube::Error::Api(status) => {
-                    let invalid = matches!(status.code, 400 | 422) || status.message.contains(NOT_DECLARED);
-                    invalid && !status.message.contains("admission webhook")
-                }
-                _ => false,
-            },
-            _ => false,
-        }
-    }
-}
-
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value[name].as_str().unwrap_or_default()
-}
-
-/// Suffix of API groups that a target may define itself.
-const TARGETS_API: &str = ".karmada.io/";
 
 impl Run<'_> {
     /// Carries out a step that acts on objects.
@@ -137,19 +102,12 @@ impl Run<'_> {
     ) -> Result<(), ActError> {
         let client = self.client(cluster)?;
         match action {
-            Action::Patch { merge, .. } => {
-                let merge = with_references(merge, bindings);
-                let patched = actions::patch(&client, object, &merge).await?;
-                let sent = json!({"apiVersion": object.api_version, "kind": object.kind, "spec": merge["spec"]});
-                undefined(&sent, Ok(&patched))?;
-            }
-            Action::SetStatus { status, .. } => {
-                actions::set_status(&client, object, &with_references(status, bindings)).await?;
+            Action::Patch { .. } | Action::SetStatus { .. } | Action::Taint { .. } => {
+                write(&client, action, object, bindings).await?;
             }
             Action::Delete { .. } => actions::delete(&client, object).await?,
             Action::Hold { .. } => actions::hold(&client, object).await?,
             Action::Release { .. } => actions::release(&client, object).await?,
-            Action::Taint { taint, .. } => actions::taint(&client, &object.name, taint).await?,
             Action::Untaint { key, effect, .. } => {
                 // Before, for a move that ends now; afterwards, for a move that has taken the taint instead.
                 self.note_untaint(&object.name, key, effect);
@@ -175,6 +133,9 @@ impl Run<'_> {
         if let Some(named) = named(&applied, self.fleet.namespace()) {
             let namespace = applied["metadata"]["namespace"].as_str().map(str::to_owned);
             self.until_observed(cluster, &ObjectRef { namespace, ..named }).await?;
+        }
+        if applied["kind"] == "CustomResourceDefinition" {
+            self.definitions.push(object.clone());
         }
         self.until_heard_of(cluster, object).await?;
         self.until_enabled(cluster, object).await
@@ -215,7 +176,12 @@ impl Run<'_> {
 
     /// The objects that a subject denotes, by cluster. A directly named object need not be on the timeline; bindings
     /// and Works are looked up there, because the target chooses their names.
-    fn objects(&self, on: &Place, of: &Subject, known: &Known) -> Result<Vec<(ClusterName, ObjectRef)>, ActError> {
+    pub(super) fn objects(
+        &self,
+        on: &Place,
+        of: &Subject,
+        known: &Known,
+    ) -> Result<Vec<(ClusterName, ObjectRef)>, ActError> {
         let places = clusters(select::place_of(of, on), known);
         if let Subject::Object(object) = of {
             return Ok(places.into_iter().map(|cluster| (cluster, object.clone())).collect());
@@ -247,11 +213,31 @@ impl Run<'_> {
     }
 }
 
+/// Writes values of the case to one object; fails if its definition lacks a field of the patch.
+pub(super) async fn write(
+    client: &kube::Client,
+    action: &Action,
+    object: &ObjectRef,
+    bindings: &Bindings,
+) -> Result<(), ActError> {
+    match action {
+        Action::Patch { merge, .. } => {
+            let merge = with_references(merge, bindings);
+            let patched = actions::patch(client, object, &merge).await?;
+            let sent = json!({"apiVersion": object.api_version, "kind": object.kind, "spec": merge["spec"]});
+            undefined(&sent, Ok(&patched))?;
+        }
+        Action::SetStatus { status, .. } => {
+            actions::set_status(client, object, &with_references(status, bindings)).await?;
+        }
+        Action::Taint { taint, .. } => actions::taint(client, &object.name, taint).await?,
+        _ => {}
+    }
+    Ok(())
+}
+
 /// Groups of policies and customizations, whose fields differ between implementations.
 const CONFIGURATION: [&str; 2] = ["policy.karmada.io/", "config.karmada.io/"];
-
-/// Part of an API server's message about a field that the definition of a kind lacks.
-const NOT_DECLARED: &str = ": field not declared in schema";
 
 /// Checks whether an object configures the target: a policy, or a customization of its resource interpreter.
 pub(super) fn is_configuration(object: &Value) -> bool {
@@ -267,9 +253,7 @@ pub(super) fn undefined(object: &Value, applied: Result<&Value, &ActionError>) -
     }
     let field = match applied {
         Ok(stored) => dropped(&object["spec"], &stored["spec"], "spec"),
-        Err(error) => error_chain(error)
-            .split_once(NOT_DECLARED)
-            .and_then(|(before, _)| before.rsplit([' ', ':']).next().map(ToOwned::to_owned)),
+        Err(error) => undeclared(&error_chain(error)).map(|field| field.path),
     };
     let kind = object["kind"].as_str().unwrap_or_default().to_owned();
     field.map_or(Ok(()), |field| Err(ActError::Undefined { kind, field }))

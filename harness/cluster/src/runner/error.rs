@@ -6,7 +6,7 @@ use baton_core::timeline::HotLoop;
 use thiserror::Error;
 
 use super::target::{Ended, LastWords, TargetError};
-use crate::fleet::FleetError;
+use crate::{fleet::FleetError, trial::RefusedObject};
 
 /// A run that failed for another reason than the behavior of the implementation.
 #[derive(Debug, Error)]
@@ -49,14 +49,16 @@ pub enum RunError {
         reason: String,
     },
     /// The object that a step writes is invalid: an error of the case's author.
-    #[error("error in the case: step {step}, {text}: {reason}")]
+    #[error("error in the case: step {step}, {text}: {}", refused.refusal.message)]
     Case {
         /// Number of the step, from 1.
         step: usize,
+        /// Line of the step in the case's file.
+        line: usize,
         /// Text of the step.
         text: String,
-        /// Error from the API server.
-        reason: String,
+        /// The object, and the answer of the API server.
+        refused: Box<RefusedObject>,
     },
     /// A client writes without ever waiting, so that virtual time stands still and the members never become ready.
     #[error("the fleet does not come to rest before the first step: {0}")]

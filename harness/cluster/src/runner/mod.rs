@@ -4,6 +4,7 @@
 //! - `act`: steps that act on objects; `fault_injection`: steps that act on connections and the target; `crash_point`:
 //!   stops the target between two writes, with `committed` for clusters whose observers learn of commits late;
 //! - `fields`: checks that the definitions have the fields that the case expects;
+//! - `trial`: repeats a refused step on a separate server, to tell an error in the case from a deviation;
 //! - `director`: disturbs the target at its writes, and records them ([`Traffic`]); `taken`: taints that it puts back;
 //! - `clean_up`: removes the case's objects at the end, so that leftovers show;
 //! - `wait`: steps that wait for the timeline, without polling; `deadline`: their time limits;
@@ -35,6 +36,7 @@ mod step_error;
 mod taken;
 mod target;
 mod timeouts;
+mod trial;
 mod wait;
 
 use std::{collections::BTreeMap, path::Path};
@@ -53,6 +55,7 @@ use crate::{
     error_chain::error_chain,
     fleet::{Cluster, Fleet},
     observer::{Follower, Recorder},
+    trial::RefusedObject,
 };
 
 use director::Director;
@@ -71,14 +74,26 @@ enum Unfinished {
     /// A command could not be run to its end.
     Command(String),
     /// A step writes an invalid object.
-    Case(String),
+    Case(RefusedObject),
 }
 
 impl Unfinished {
-    fn at(self, step: usize, text: String) -> RunError {
+    fn at(self, step: usize, plan: &Plan) -> RunError {
+        let planned = plan.steps.get(step);
+        let text = planned.map(|it| it.action.to_string()).unwrap_or_default();
+        let number = step + 1;
         match self {
-            Self::Command(reason) => RunError::Command { step, text, reason },
-            Self::Case(reason) => RunError::Case { step, text, reason },
+            Self::Command(reason) => RunError::Command {
+                step: number,
+                text,
+                reason,
+            },
+            Self::Case(refused) => RunError::Case {
+                step: number,
+                line: planned.map_or(1, |it| it.line),
+                text,
+                refused: Box::new(refused),
+            },
         }
     }
 }
@@ -104,8 +119,10 @@ struct Run<'a> {
     unjoined: BTreeMap<ClusterName, Value>,
     /// Set once the case has no result, from the present step on.
     unfinished: Option<Unfinished>,
-    /// That step: its number from 1, its text, and the reason.
-    broken: Option<(usize, String, Unfinished)>,
+    /// Number of that step from 0, and the reason.
+    broken: Option<(usize, Unfinished)>,
+    /// Definitions that the case has applied.
+    definitions: Vec<Value>,
     /// Parts of the target that keep running while it is stopped.
     api: Option<Box<dyn Running>>,
     /// A program that the target needs and that has ended.
@@ -201,8 +218,8 @@ pub async fn run(
     if let Some(ended) = run.lost {
         return Err(RunError::Environment(ended));
     }
-    if let Some((step, text, reason)) = run.broken {
-        return Err(reason.at(step, text));
+    if let Some((step, reason)) = run.broken {
+        return Err(reason.at(step, plan));
     }
     Ok(run.recorder.close(Mark::Closed { writes, idle }))
 }
@@ -230,6 +247,7 @@ impl<'a> Run<'a> {
             unjoined: BTreeMap::new(),
             unfinished: None,
             broken: None,
+            definitions: Vec::new(),
             api: None,
             lost: None,
             stopping: None,
@@ -261,9 +279,13 @@ impl Run<'_> {
             Action::Apply { objects, .. } => objects.iter().all(is_definition),
             _ => false,
         };
-        for step in plan.steps.iter().take_while(|step| defines(&step.action)) {
-            let applied = self.act(&step.action).await;
-            applied.map_err(|error| RunError::Kinds(error_chain(&error)))?;
+        for (number, step) in plan.steps.iter().enumerate().take_while(|(_, it)| defines(&it.action)) {
+            if let Err(error) = self.act(&step.action).await {
+                return Err(match self.error_of_case(&step.action, &error).await {
+                    Some(refused) => Unfinished::Case(refused).at(number, plan),
+                    None => RunError::Kinds(error_chain(&error)),
+                });
+            }
         }
         Ok(())
     }
@@ -309,7 +331,7 @@ impl Run<'_> {
                 self.or_given_up(end)
             };
             if let Some(reason) = self.unfinished.take() {
-                self.broken = Some((number + 1, step.action.to_string(), reason));
+                self.broken = Some((number, reason));
             }
             let is_assertion = matches!(step.action, Action::Assert(_) | Action::Metric(_));
             let (go_on, comes_to_rest) = match &end {
@@ -401,11 +423,10 @@ impl Run<'_> {
                     reason: lacking.to_string(),
                 },
                 Err(error) => {
-                    let message = error_chain(&error);
-                    if error.is_of_the_case(action) {
-                        self.unfinished = Some(Unfinished::Case(message.clone()));
+                    self.unfinished = self.error_of_case(action, &error).await.map(Unfinished::Case);
+                    StepEnd::Refused {
+                        message: error_chain(&error),
                     }
-                    StepEnd::Refused { message }
                 }
             },
         }
