@@ -204,6 +204,9 @@ impl BackendError {
             Self::Access(AccessError::Kubeconfig { .. }) => {
                 "write one with the tool that created the clusters".to_owned()
             }
+            Self::Access(AccessError::Same { .. }) => {
+                "--control and --member name contexts; each must lead to a different cluster".to_owned()
+            }
             Self::Check(error) => error.help(),
             Self::Envtest(error) => error.help(),
             Self::Boot(BootError::Made(error)) => error.help(),

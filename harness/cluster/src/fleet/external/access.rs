@@ -57,13 +57,14 @@ pub enum AccessError {
     },
     /// Two clusters of the fleet have the same address.
     #[error(
-        "{one} and {other} are the same cluster, {url}; name a different cluster for each member and for the control plane"
+        "{} and {} are the same cluster: {} and {} both lead to {url}",
+        names[0], names[1], origins[0], origins[1]
     )]
     Same {
-        /// Name of one cluster.
-        one: ClusterName,
-        /// Name of the other cluster.
-        other: ClusterName,
+        /// Names of the two clusters in the fleet.
+        names: Box<[ClusterName; 2]>,
+        /// Context and kubeconfig of each.
+        origins: Box<[String; 2]>,
         /// Address of both clusters.
         url: String,
     },
@@ -121,6 +122,8 @@ pub struct Access {
     config: Config,
     /// Only this context, its cluster and its user.
     kubeconfig: Kubeconfig,
+    /// Context and kubeconfig that it comes from, for messages.
+    origin: String,
     /// Address that the target uses, if it differs.
     reached_at: Option<String>,
     /// Set for a cluster that this process made, which no other run can use.
@@ -187,6 +190,7 @@ impl Access {
             name,
             config,
             kubeconfig,
+            origin: format!("the context {context} in the kubeconfig {file}"),
             reached_at: None,
             own: false,
         })
@@ -378,8 +382,8 @@ impl Clusters {
         for (number, one) in all.iter().enumerate() {
             if let Some(other) = all[..number].iter().find(|other| other.place() == one.place()) {
                 return Err(AccessError::Same {
-                    one: other.name.clone(),
-                    other: one.name.clone(),
+                    names: Box::new([other.name.clone(), one.name.clone()]),
+                    origins: Box::new([other.origin.clone(), one.origin.clone()]),
                     url: one.url(),
                 });
             }
@@ -460,5 +464,19 @@ mod tests {
             let came = Clusters::new(control, vec![member]);
             assert_eq!(matches!(came, Err(AccessError::Same { .. })), same, "{one} {other}");
         }
+    }
+
+    #[tokio::test]
+    async fn both_names_of_one_cluster_are_given_with_their_contexts_and_kubeconfigs() {
+        let server = "https://10.0.0.1:6443";
+        let config = kubeconfig(server, server, "'0'");
+        let control = Access::by_context(ClusterName::control(), &config, "c", "/one.yaml");
+        let member = Access::by_context(ClusterName::new("member1"), &config, "b", "/other.yaml");
+        let came = Clusters::new(control.await.unwrap(), vec![member.await.unwrap()]);
+        assert_eq!(
+            came.unwrap_err().to_string(),
+            "control and member1 are the same cluster: the context c in the kubeconfig /one.yaml and the context b in \
+             the kubeconfig /other.yaml both lead to https://10.0.0.1:6443/"
+        );
     }
 }
