@@ -16,8 +16,25 @@ use std::{
 use baton_core::redact;
 use tokio::process::{Child, Command};
 
-/// Sends the process group to the watchdog, then becomes the program.
-const LAUNCH: &str = r#"echo $$ >&0; exec "$@" </dev/null"#;
+/// Sends the process group to the watchdog, starts the program, and ends as the program does.
+///
+/// The program's parent is this shell, so that a program that stops its parent does not stop the harness. Signals go to
+/// the process group, thus to both; the shell ignores those that programs handle.
+const LAUNCH: &str = r#"
+echo $$ >&0
+exec </dev/null
+trap : HUP INT TERM USR1 USR2
+"$@" &
+exec 2>/dev/null
+while :; do
+    wait $!
+    status=$?
+    kill -0 $! || break
+done
+trap - HUP INT TERM USR1 USR2
+[ $status -le 128 ] || kill -$((status - 128)) $$
+exit $status
+"#;
 
 /// Reads the process group and signals to forward, and kills the group at the end of the pipe. On a busy machine a
 /// signal may arrive before the process group.

@@ -102,6 +102,39 @@ async fn one_that_does_not_end_is_killed_with_all_that_it_started() {
     assert_eq!(held.read_line(&mut line).unwrap(), 0);
 }
 
+/// A program may stop its parent, out of malice or by mistake.
+#[tokio::test]
+async fn one_that_stops_its_parent_does_not_stop_the_harness() {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, fifo) = (folder.path().join("log"), fifo(folder.path()));
+    let script =
+        "kill -s STOP $PPID; trap 'echo asked; exit 0' TERM; echo ready >\"$0\"; while :; do sleep 600 & wait; done";
+    let args = ["-c", script, fifo.to_str().unwrap()];
+    let program = Program::start(Path::new("sh"), args, [], folder.path(), &output).unwrap();
+    let ready = tokio::task::spawn_blocking(move || fs::read_to_string(fifo));
+    assert_eq!(ready.await.unwrap().unwrap(), "ready\n");
+    program.stop(Duration::from_millis(500)).await.unwrap();
+    assert_eq!(last_lines(&output, 9), ["asked"]);
+}
+
+#[tokio::test]
+async fn the_signal_that_ends_it_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    for (signal, number) in [("KILL", 9), ("SEGV", 11), ("TERM", 15)] {
+        let mut program = start(&format!("kill -s {signal} $$"), &folder.path().join("log"));
+        assert_eq!(program.ended().await.unwrap().signal(), Some(number), "{signal}");
+    }
+    let mut missing = Program::start(
+        Path::new("./missing"),
+        [""; 0],
+        [],
+        folder.path(),
+        &folder.path().join("log"),
+    )
+    .unwrap();
+    assert_eq!(missing.ended().await.unwrap().code(), Some(127));
+}
+
 /// This test again, as a process that is killed while its program runs.
 const CHILD: &str = "BATON_TEST_PROGRAM_FIFO";
 
