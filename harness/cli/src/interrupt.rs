@@ -2,7 +2,13 @@
 //! ends the process.
 
 use crate::terminal::errln;
-use std::io;
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use tokio::{
     runtime::Builder,
@@ -15,6 +21,13 @@ const INTERRUPTED: i32 = 130;
 
 /// Signal of a write beyond the limit of `ulimit -f`.
 const SIGXFSZ: i32 = 25;
+
+/// Signal that lets a stopped process go on.
+const SIGCONT: i32 = if cfg!(any(target_os = "linux", target_os = "android")) {
+    18
+} else {
+    19
+};
 
 /// Lets a write beyond the limit of `ulimit -f` fail with an error that can be reported. Without this, the process
 /// ends.
@@ -31,7 +44,11 @@ pub fn outlive_size_limit() {
 
 /// Cancellation of a run by the user.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupt(CancellationToken);
+pub struct Interrupt {
+    token: CancellationToken,
+    /// Number of times that the process went on after it was stopped.
+    resumed: Arc<AtomicU64>,
+}
 
 impl Interrupt {
     /// Listens to Ctrl-C and to the signals that service managers and closed terminals send, in a separate thread.
@@ -42,13 +59,18 @@ impl Interrupt {
     pub fn listen() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let interrupt = Self::default();
-        let token = interrupt.0.clone();
-        let mut signals = {
+        let (token, resumed) = (interrupt.token.clone(), Arc::clone(&interrupt.resumed));
+        let (mut signals, mut continued) = {
             let _in_runtime = runtime.enter();
-            Signals::new()?
+            (Signals::new()?, signal(SignalKind::from_raw(SIGCONT))?)
         };
         std::thread::spawn(move || {
             runtime.block_on(async {
+                tokio::spawn(async move {
+                    while continued.recv().await.is_some() {
+                        resumed.fetch_add(1, Ordering::SeqCst);
+                    }
+                });
                 signals.any().await;
                 errln!("interrupted; cleaning up (press Ctrl-C again to leave everything behind)");
                 token.cancel();
@@ -62,7 +84,7 @@ impl Interrupt {
     /// Interrupts the run once standard input is closed, as a process does that was started by another one and must not
     /// outlive it.
     pub fn when_input_ends(&self) {
-        let token = self.0.clone();
+        let token = self.token.clone();
         std::thread::spawn(move || {
             // An input that cannot be read has ended, too.
             let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
@@ -72,12 +94,17 @@ impl Interrupt {
 
     /// Returns `true` once the user has interrupted the run.
     pub fn is_asked(&self) -> bool {
-        self.0.is_cancelled()
+        self.token.is_cancelled()
     }
 
     /// Waits until the user interrupts the run.
     pub async fn asked(&self) {
-        self.0.cancelled().await;
+        self.token.cancelled().await;
+    }
+
+    /// Number of times so far that the process went on after it was stopped (SIGSTOP, Ctrl-Z).
+    pub fn resumed(&self) -> u64 {
+        self.resumed.load(Ordering::SeqCst)
     }
 }
 

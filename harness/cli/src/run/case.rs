@@ -134,7 +134,7 @@ fn try_case(planned: &PlannedCase<'_>, context: &CaseContext, emit: &(dyn Fn(Eve
     };
     if unsupported.is_empty() {
         let log = Log::new(case);
-        match execute_with(case, plan, context, &log.file, None, emit) {
+        match execute_unstopped(case, plan, context, &log.file, emit) {
             Ok(ran) => report(case, context, ran, &mut result),
             Err(error) => {
                 result.outcome = CaseOutcome::Broken {
@@ -167,6 +167,17 @@ impl Ran {
     fn conforms(&self) -> bool {
         self.verdict.conforms() && self.snapshots.is_empty()
     }
+
+    /// Returns `true` if it conforms, and nothing else was found either.
+    fn is_spotless(&self) -> bool {
+        let Verdict {
+            elsewhere,
+            remarks,
+            proposed,
+            ..
+        } = &self.verdict;
+        self.conforms() && elsewhere.is_empty() && remarks.is_empty() && proposed.is_empty()
+    }
 }
 
 /// Output of a run, without its timeline.
@@ -188,6 +199,40 @@ pub fn execute(
 ) -> Result<Ran, CaseError> {
     let context = CaseContext::new(RunState::new(options.clone(), [case]));
     execute_with(case, plan, &context, log, None, emit)
+}
+
+/// Number of attempts if the process is stopped in each.
+const ATTEMPTS_IF_STOPPED: usize = 3;
+
+/// Carries out a plan in the context of a run, and repeats that if the process was stopped meanwhile.
+///
+/// Real time goes on for a stopped process, so that its waits end although the target had no time: the clusters that it
+/// serves were stopped, too. A case in which nothing was found is not repeated.
+fn execute_unstopped(
+    case: &Case,
+    plan: &Plan,
+    context: &CaseContext,
+    log: &Path,
+    emit: &(dyn Fn(Event) + Sync),
+) -> Result<Ran, CaseError> {
+    let options = context.options();
+    let mut attempts = 1;
+    loop {
+        let before = options.interrupt.resumed();
+        let ran = execute_with(case, plan, context, log, None, emit);
+        let stopped = options.backend.time_mode() == TimeMode::Real && options.interrupt.resumed() != before;
+        if !stopped || context.run.is_stopped() || ran.as_ref().is_ok_and(Ran::is_spotless) {
+            return ran;
+        }
+        if attempts == ATTEMPTS_IF_STOPPED {
+            return Err(CaseError::Stopped { attempts });
+        }
+        attempts += 1;
+        errln!(
+            "note: {}: this program was stopped while the case ran, so the case is run again",
+            case.id
+        );
+    }
 }
 
 /// The same as [`execute`] in the context of a run, and records the writes of the target.

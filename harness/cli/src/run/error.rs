@@ -29,6 +29,15 @@ pub enum CaseError {
     /// An object of one case was found in another that ran at the same time.
     #[error("objects of cases on one control plane were mixed up: {0}")]
     MixedUp(String),
+    /// The process was stopped while the case waited for real time, in each attempt.
+    #[error(
+        "this program was stopped (SIGSTOP, Ctrl-Z) and went on while the case ran, {attempts} times: its waits ended too \
+         early; run the case again"
+    )]
+    Stopped {
+        /// Number of attempts.
+        attempts: usize,
+    },
     /// The user has ended the run.
     #[error("interrupted")]
     Interrupted,

@@ -28,6 +28,7 @@ mod preflight;
 mod programs;
 mod report;
 mod side_by_side;
+mod stopped;
 mod targets;
 mod terminal;
 mod unanswered;
