@@ -204,6 +204,9 @@ impl BackendError {
             Self::Access(AccessError::Kubeconfig { .. }) => {
                 "write one with the tool that created the clusters".to_owned()
             }
+            Self::Access(AccessError::NoContext { .. }) => {
+                "`kubectl config get-contexts --kubeconfig FILE` lists the contexts".to_owned()
+            }
             Self::Access(AccessError::Same { .. }) => {
                 "--control and --member name contexts; each must lead to a different cluster".to_owned()
             }

@@ -1,6 +1,6 @@
 //! An API server with the suite's definitions and nothing else, for trying out objects.
 //!
-//! An object that it refuses is invalid by itself, regardless of the implementation under test: an error of the case's
+//! An object that it refuses is invalid on any cluster, regardless of the implementation under test: an error of the case's
 //! author. It has no webhooks and no controllers of the failover API.
 
 use jiff::Timestamp;
@@ -55,7 +55,7 @@ pub struct Refusal {
     pub undeclared: bool,
 }
 
-/// An object of a step that is invalid by itself.
+/// An object of a step that is invalid on any cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RefusedObject {
     /// The object as the case has it: whole, or the patch.

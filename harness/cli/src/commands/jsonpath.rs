@@ -31,7 +31,16 @@ pub fn jsonpath(path: &str, file: &Path) -> Exit {
     // YAML includes most of JSON, but not all its escapes and numbers.
     let status: Value = match serde_json::from_str(&text).or_else(|_| plain::read(&text)) {
         Ok(status) => status,
-        Err(error) => return bad_input(&error, "the file must hold JSON or YAML"),
+        Err(error) => {
+            let name = if file == Path::new("-") {
+                "standard input".into()
+            } else {
+                file.to_string_lossy()
+            };
+            errln!("error: {name}: {error}");
+            errln!("help: the file must hold one document of JSON or YAML, the content of `status`");
+            return Exit::BadInput;
+        }
     };
     match template.evaluate(&status) {
         Ok(found) => {

@@ -34,6 +34,7 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
         Ok(timeline) => timeline,
         Err(error) => {
             errln!("error: {}: {}", file.display(), error_chain(&error));
+            errln!("help: `baton run --timelines FOLDER` keeps timelines; an edited one cannot be read");
             return Exit::BadInput;
         }
     };
@@ -81,6 +82,7 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
                 file.display(),
                 begin.case
             );
+            errln!("help: name the file of that case with --case, or leave --case out");
             return Exit::BadInput;
         };
         judge_by(case, &Plan::of(case).asking(asked), roots, &timeline)

@@ -63,7 +63,11 @@ impl InputError {
     fn help(&self) -> &'static str {
         match self {
             Self::Signature(error) => error.help(),
-            _ => "",
+            Self::Report { .. } => {
+                "`baton run --report yaml=FILE` writes a report; timelines are for `baton judge` and `baton report html --recording`"
+            }
+            Self::Timeline { .. } => "`baton run --timelines FOLDER` keeps timelines; an edited one cannot be read",
+            Self::Io { .. } | Self::Merge(_) | Self::Write { .. } | Self::Form(_) | Self::Page(_) => "",
         }
     }
 }

@@ -415,8 +415,11 @@ pub(super) fn described(
     all: &Suite,
 ) -> Result<(RunOptions, Option<Preflight>), Exit> {
     let preflight = Preflight::of(&spec, &all.catalogue).map_err(|error| bad_input(&error, ""))?;
+    let file = spec.file.clone();
     let target = Described::new(spec).map_err(|error| {
-        let told = bad_input(&error, error.help());
+        errln!("error: {}: {}", file.display(), error_chain(&error));
+        errln!("help: {}", error.help());
+        let told = Exit::BadInput;
         if error.is_environment() { Exit::Broken } else { told }
     })?;
     let options = options

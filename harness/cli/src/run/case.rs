@@ -204,7 +204,7 @@ pub fn execute(
 /// Number of attempts if the process is stopped in each.
 const ATTEMPTS_IF_STOPPED: usize = 3;
 
-/// Carries out a plan in the context of a run, and repeats that if the process was stopped meanwhile.
+/// Carries out a plan in the context of a run, and runs it again if the process was stopped in that time.
 ///
 /// Real time goes on for a stopped process, so that its waits end although the target had no time: the clusters that it
 /// serves were stopped, too. A case in which nothing was found is not repeated.

@@ -93,6 +93,65 @@ fn what_is_wrong_is_told_before_anything_boots() {
     );
 }
 
+/// Each error names the file and a remedy.
+#[test]
+fn files_of_the_wrong_kind_are_named_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let lines = file("lines.jsonl", "{\"t\": 0}\n---\n{\"t\": 0}\n");
+    let told = [
+        (vec!["jsonpath", "{ .a }"], "help: the file must hold one document"),
+        (
+            vec!["report", "summary"],
+            "help: `baton run --report yaml=FILE` writes a report",
+        ),
+        (vec!["judge"], "help: `baton run --timelines FOLDER` keeps timelines"),
+    ];
+    for (mut arguments, help) in told {
+        arguments.push(&lines);
+        let output = baton(&arguments, "");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let said = printed(&output);
+        assert!(said.starts_with(&format!("error: {lines}: ")), "{arguments:?}: {said}");
+        assert!(said.contains(help), "{arguments:?}: {said}");
+    }
+    let target = "apiVersion: baton.dev/v1alpha1
+kind: Target
+metadata: {name: none}
+spec:
+  implementation: {name: none, version: '1'}
+  features: [Propagation]
+  run: {exec: {command: ./no-such-program}}
+";
+    let target = file("target.yaml", target);
+    assert_bad_input(
+        &["run", "deployment-directly", "--target", &target],
+        &format!("error: {target}: the command ./no-such-program of the target was not found\nhelp: "),
+    );
+    let kubeconfig = file(
+        "kubeconfig",
+        "{apiVersion: v1, kind: Config, clusters: [], users: [], contexts: []}",
+    );
+    let begin = [
+        "run",
+        "deployment-directly",
+        "--backend",
+        "kubeconfig",
+        "--kubeconfig",
+        &kubeconfig,
+    ];
+    assert_bad_input(
+        &[&begin[..], &["--control", "", "--member", "b"]].concat(),
+        &format!(
+            "error: the kubeconfig {kubeconfig} has no context \"\"; there are none\nhelp: `kubectl config get-contexts"
+        ),
+    );
+}
+
 #[test]
 fn shards_are_merged_and_their_evidence_bears_them_out() {
     let folder = tempfile::tempdir().unwrap();

@@ -15,7 +15,7 @@ use crate::common::{baton_in, printed, root};
 /// Returns `false` without Python.
 fn target(folder: &Path, before: &str) -> bool {
     if Command::new("python3").arg("--version").output().is_err() {
-        println!("not tried: there is no python3 here");
+        println!("not tried: python3 is missing");
         return false;
     }
     let minimal = root()

@@ -1,4 +1,4 @@
-//! Steps that an API server refuses: an error in the case if the object is invalid by itself, a deviation if only the
+//! Steps that an API server refuses: an error in the case if the object is invalid on any cluster, a deviation if only the
 //! target's clusters refuse it.
 
 use std::{fs, path::Path};

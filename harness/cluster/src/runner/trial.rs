@@ -1,6 +1,6 @@
 //! Repeats a refused step on an API server that has only the suite's definitions and those of the case.
 //!
-//! If that server refuses the object as well, the object is invalid by itself: an error in the case. If it accepts the
+//! If that server refuses the object as well, the object is invalid on any cluster: an error in the case. If it accepts the
 //! object, the refusal is a deviation of the target.
 
 use baton_core::{

@@ -36,7 +36,7 @@ pub enum AccessError {
         source: Box<KubeconfigError>,
     },
     /// The kubeconfig lacks the context.
-    #[error("the kubeconfig {file} has no context {context}; {help}")]
+    #[error("the kubeconfig {file} has no context {}; {help}", quoted_if_empty(context))]
     NoContext {
         /// Path of the kubeconfig.
         file: String,
@@ -113,6 +113,11 @@ pub enum AccessError {
     /// No members were given.
     #[error("a fleet needs at least one member")]
     NoMembers,
+}
+
+/// Returns a name for a message.
+fn quoted_if_empty(name: &str) -> &str {
+    if name.is_empty() { "\"\"" } else { name }
 }
 
 /// Kubeconfig and address of one cluster.
