@@ -5,32 +5,57 @@ use std::time::Duration;
 use baton_core::timeline::{Change, Entry, Event, HARNESS};
 use tokio::time::Instant;
 
+/// Time without events that ends a wait early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// Counts from the beginning of the wait; after an event, the wait no longer ends early.
+    FromBeginning(Duration),
+    /// Counts from the last event.
+    SinceLastEvent(Duration),
+}
+
+impl Silence {
+    fn time(self) -> Duration {
+        match self {
+            Self::FromBeginning(time) | Self::SinceLastEvent(time) => time,
+        }
+    }
+}
+
 /// A wait with a time limit.
 pub(super) struct Wait {
     began: Instant,
     limit: Duration,
-    /// Ends the wait early if nothing has happened by then.
-    silence: Option<Duration>,
+    /// Ends the wait early if nothing happens for this long.
+    silence: Option<Silence>,
+    /// Time of the last event, or the beginning.
+    quiet_since: Instant,
     granted: bool,
 }
 
 impl Wait {
-    pub(super) fn begin(limit: Duration, silence: Option<Duration>) -> Self {
+    pub(super) fn begin(limit: Duration, silence: Option<Silence>) -> Self {
+        let began = Instant::now();
         Self {
-            began: Instant::now(),
+            began,
             limit,
-            silence: silence.filter(|silence| *silence < limit),
+            silence: silence.filter(|silence| silence.time() < limit),
+            quiet_since: began,
             granted: false,
         }
     }
 
     /// Longest duration of the wait, as things are now.
     pub(super) fn time(&self) -> Duration {
-        self.silence.unwrap_or(self.limit)
+        self.deadline() - self.began
     }
 
     pub(super) fn deadline(&self) -> Instant {
-        self.began + self.time()
+        let end = self.began + self.limit;
+        match self.silence {
+            Some(silence) => end.min(self.quiet_since + silence.time()),
+            None => end,
+        }
     }
 
     /// Extends the wait once; returns whether it was extended.
@@ -44,9 +69,9 @@ impl Wait {
         true
     }
 
-    /// Returns `true` if nothing has happened and the wait may end early for that.
+    /// Returns `true` if the wait may end early because nothing happens.
     pub(super) fn is_silent(&self) -> bool {
-        self.silence.is_some()
+        self.deadline() < self.began + self.limit
     }
 
     /// Waits for the whole time, whether something happens or not.
@@ -56,8 +81,12 @@ impl Wait {
 
     /// Handles the events since the last call.
     pub(super) fn take(&mut self, news: &[Entry]) {
-        if news.iter().any(is_sign_of_life) {
-            self.silence = None;
+        if !news.iter().any(is_sign_of_life) {
+            return;
+        }
+        match self.silence {
+            Some(Silence::SinceLastEvent(_)) => self.quiet_since = Instant::now(),
+            Some(Silence::FromBeginning(_)) | None => self.silence = None,
         }
     }
 }
@@ -72,5 +101,53 @@ fn is_sign_of_life(entry: &Entry) -> bool {
                 && revision.by.as_deref().is_none_or(|by| !HARNESS.contains(&by))
         }
         Event::Mark(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use baton_core::{names::ClusterName, timeline::Revision};
+    use serde_json::json;
+
+    use super::*;
+
+    /// A write of the target.
+    fn event() -> Entry {
+        Entry {
+            at: Duration::ZERO,
+            seq: 1,
+            event: Event::Revision(Revision {
+                cluster: ClusterName::control(),
+                kind: "ResourceBinding".to_owned(),
+                change: Change::Modified,
+                object: Arc::new(json!({})),
+                by: Some("target".to_owned()),
+            }),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_counts_from_the_last_event_or_ends_with_the_first() {
+        let [limit, silence, second] = [60, 6, 1].map(Duration::from_secs);
+        let mut since_last = Wait::begin(limit, Some(Silence::SinceLastEvent(silence)));
+        let mut from_beginning = Wait::begin(limit, Some(Silence::FromBeginning(silence)));
+        for wait in [&since_last, &from_beginning] {
+            assert_eq!((wait.time(), wait.is_silent()), (silence, true));
+        }
+        tokio::time::advance(second).await;
+        for wait in [&mut since_last, &mut from_beginning] {
+            wait.take(&[event()]);
+        }
+        assert_eq!((since_last.time(), since_last.is_silent()), (second + silence, true));
+        assert_eq!((from_beginning.time(), from_beginning.is_silent()), (limit, false));
+        tokio::time::advance(Duration::from_secs(56)).await;
+        since_last.take(&[event()]);
+        assert_eq!(
+            (since_last.time(), since_last.is_silent()),
+            (limit, false),
+            "the time is up first"
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! Waits of a run whose end is known. If a cause has kept a case waiting in vain for the whole time, other cases of the run
 //! that have it need not wait as long: their waits end early, without a verdict.
 //!
-//! A slow implementation is not condemned by that. A wait ends early only if nothing has happened since it began, if the
-//! workload that it is about has a cause that another case had until its time was up, and if that case deviates. A case that
-//! ended early shows nothing: it is inconclusive, and names the other case.
+//! A slow implementation is not condemned by that. A wait ends early only if nothing has happened for a tenth of its
+//! time, if the workload that it is about has a cause that another case had until its time was up, and if that case
+//! deviates. A case that ended early shows nothing: it is inconclusive, and names the other case.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,10 @@ use baton_core::{
     timeline::{StepEnd, World},
 };
 
-use super::{Run, deadline::Wait};
+use super::{
+    Run,
+    deadline::{Silence, Wait},
+};
 
 /// Part of a wait after which it may end early.
 const PART: u32 = 10;
@@ -112,9 +115,10 @@ pub(super) fn workload_of(action: &Action) -> Option<&ObjectRef> {
 
 impl Run<'_> {
     /// Returns the time after which a wait of this length ends if nothing happens.
-    pub(super) fn silence(&self, limit: Duration) -> Option<Duration> {
+    pub(super) fn silence(&self, limit: Duration) -> Option<Silence> {
         let may_end_early = self.precedents.is_some() && self.waits_for.is_some();
-        self.timeouts.silence.or_else(|| may_end_early.then(|| limit / PART))
+        let by_timeouts = self.timeouts.silence.map(Silence::FromBeginning);
+        by_timeouts.or_else(|| may_end_early.then(|| Silence::SinceLastEvent(limit / PART)))
     }
 
     /// Decides about a wait whose time is up, or in which nothing happened for some time; returns `true` if it goes on.
