@@ -219,5 +219,5 @@ fn does_match(condition: &MatchCondition, cluster: &Cluster) -> bool {
 }
 
 #[cfg(test)]
-#[path = "tainting_tests.rs"]
+#[path = "../tainting_tests.rs"]
 mod tests;

@@ -33,9 +33,9 @@ use bundles::CASES_IN_BUNDLE;
 use causes::CauseView;
 use defects::{DefectGroup, SourceView};
 
-const TEMPLATE: &str = include_str!("page/page.html");
-const STYLES: &str = include_str!("page/page.css");
-const SCRIPT: &str = include_str!("page/page.js");
+const TEMPLATE: &str = include_str!("page.html");
+const STYLES: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
 
 /// Number of defects whose clearest case is open at first; more would be slow to draw.
 const OPEN_AT_FIRST: usize = 3;
