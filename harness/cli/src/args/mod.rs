@@ -183,7 +183,7 @@ pub struct Run {
     /// Amount of output
     #[command(flatten)]
     pub loudness: Loudness,
-    /// Number of cases to run at once [default: one per processor; 16 with a target that is a program, which mostly
+    /// Number of cases to run at once [default: one per processor; eight with a target that is a program, which mostly
     /// waits; one on existing clusters]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,

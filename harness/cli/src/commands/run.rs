@@ -401,7 +401,7 @@ fn provenance_of(roots: &Roots, selected: &Selected, all: &Suite) -> Result<bato
 }
 
 /// Number of cases per processor that run at once in real time: they wait most of the time.
-const WAITING: usize = 16;
+const WAITING: usize = 8;
 
 /// Returns a seed of nine digits at most, short enough to type for users who repeat a run.
 fn random_seed() -> u64 {
