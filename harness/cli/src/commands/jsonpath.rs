@@ -10,7 +10,7 @@ use baton_decide::preserve::why_no_label_value;
 use baton_jsonpath::{EvaluateError, EvaluateErrorKind, Template};
 use serde_json::Value;
 
-use super::{Exit, bad_input};
+use super::{Exit, bad_file, bad_input};
 use crate::{
     files,
     terminal::{errln, outln},
@@ -37,9 +37,8 @@ pub fn jsonpath(path: &str, file: &Path) -> Exit {
             } else {
                 file.to_string_lossy()
             };
-            errln!("error: {name}: {error}");
-            errln!("help: the file must hold one document of JSON or YAML, the content of `status`");
-            return Exit::BadInput;
+            let help = "the file must hold one document of JSON or YAML, the content of `status`";
+            return bad_file(&name, &error, help);
         }
     };
     match template.evaluate(&status) {

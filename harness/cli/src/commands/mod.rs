@@ -248,6 +248,16 @@ fn wrong_rules(wrong: &[Diagnostic]) -> Exit {
 
 fn bad_input(error: &(dyn std::error::Error + 'static), help: &str) -> Exit {
     errln!("error: {}", error_chain(error));
+    tell_remedy(help)
+}
+
+/// Reports an error in a file, which is given by its name, with a remedy.
+fn bad_file(file: &str, error: &(dyn std::error::Error + 'static), help: &str) -> Exit {
+    errln!("error: {file}: {}", error_chain(error));
+    tell_remedy(help)
+}
+
+fn tell_remedy(help: &str) -> Exit {
     if !help.is_empty() {
         errln!("help: {help}");
     }

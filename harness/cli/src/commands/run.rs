@@ -17,7 +17,7 @@ use baton_core::{
     report::{ConformanceReport, described},
 };
 
-use super::{Exit, bad_input, not_loaded, wrong_rules};
+use super::{Exit, bad_file, bad_input, not_loaded, wrong_rules};
 use crate::{
     args,
     backend::{self, BackendError, BackendNeeds},
@@ -417,10 +417,11 @@ pub(super) fn described(
     let preflight = Preflight::of(&spec, &all.catalogue).map_err(|error| bad_input(&error, ""))?;
     let file = spec.file.clone();
     let target = Described::new(spec).map_err(|error| {
-        errln!("error: {}: {}", file.display(), error_chain(&error));
-        errln!("help: {}", error.help());
-        let told = Exit::BadInput;
-        if error.is_environment() { Exit::Broken } else { told }
+        if error.is_environment() {
+            bad_input(&error, error.help());
+            return Exit::Broken;
+        }
+        bad_file(&file.display().to_string(), &error, error.help())
     })?;
     let options = options
         .with_target(target)

@@ -90,7 +90,8 @@ fn what_is_wrong_is_said() {
     );
     let (code, text, error) = jsonpath("{.a}", "{\"a\": 1");
     assert_eq!((code, text.as_str()), (Some(2), ""));
-    assert!(error.ends_with("help: the file must hold JSON or YAML\n"), "{error}");
+    let help = "help: the file must hold one document of JSON or YAML, the content of `status`\n";
+    assert!(error.contains("/status: ") && error.ends_with(help), "{error}");
 }
 
 #[test]
