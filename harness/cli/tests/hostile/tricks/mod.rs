@@ -109,6 +109,17 @@ impl Clusters {
         }
     }
 
+    /// Waits for an eviction task, and returns the cluster that it empties.
+    async fn task(&self) -> String {
+        loop {
+            let binding = ask(&self.control, "GET", BINDING, None).await.unwrap_or_default();
+            if let Some(from) = binding["spec"]["gracefulEvictionTasks"][0]["fromCluster"].as_str() {
+                return from.to_owned();
+            }
+            tokio::time::sleep(A_MOMENT).await;
+        }
+    }
+
     /// Waits for the new copy, and returns it with its cluster.
     async fn new_copy(&self) -> (&Client, Value) {
         loop {

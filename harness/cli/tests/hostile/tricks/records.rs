@@ -122,16 +122,13 @@ async fn template_as_the_user() {
     ask(&clusters.control, "PATCH", DEPLOY, Some(patch)).await.unwrap();
 }
 
-/// Schedules the workload back to the failed cluster, and away again at once.
+/// Schedules the workload back to the failed cluster while its task is there, and away again at once.
 async fn there_and_back() {
     let clusters = Clusters::under("minimal").await;
-    clusters.new_copy().await;
+    let failed = clusters.task().await;
     let result = |name: &str| Some(json!({"spec": {"clusters": [{"name": name, "replicas": 2}]}}));
-    let failed = clusters.failed().await;
-    let other = clusters.members.keys().find(|name| !failed.contains(name)).unwrap();
-    ask(&clusters.control, "PATCH", BINDING, result(&failed[0]))
-        .await
-        .unwrap();
+    let other = clusters.members.keys().find(|name| **name != failed).unwrap();
+    ask(&clusters.control, "PATCH", BINDING, result(&failed)).await.unwrap();
     ask(&clusters.control, "PATCH", BINDING, result(other)).await.unwrap();
 }
 
