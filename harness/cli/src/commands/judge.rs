@@ -34,7 +34,7 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
         Ok(timeline) => timeline,
         Err(error) => {
             errln!("error: {}: {}", file.display(), error_chain(&error));
-            errln!("help: `baton run --timelines FOLDER` keeps timelines; an edited one cannot be read");
+            errln!("help: `baton run --timelines FOLDER` writes timelines; this file may have been edited");
             return Exit::BadInput;
         }
     };

@@ -256,7 +256,8 @@ pub(super) fn plain(text: &str) -> bool {
     pattern::references(text).is_empty()
 }
 
-fn has_plain_texts(value: &Value) -> bool {
+/// Returns `true` if no text in a value has references.
+pub(super) fn has_plain_texts(value: &Value) -> bool {
     match value {
         Value::String(text) => plain(text),
         Value::Array(items) => items.iter().all(has_plain_texts),

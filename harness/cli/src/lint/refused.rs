@@ -14,7 +14,6 @@ use baton_cluster::{
 };
 use baton_core::{
     case::model::{Action, Case, ObjectRef, Place, Step, Subject},
-    pattern,
     timeline::DEFAULT_NAMESPACE,
     yaml::Diagnostic,
 };
@@ -24,6 +23,7 @@ use serde_json::{Value, json};
 use super::{
     paths::text,
     place::{Part, Segment, Sources, Way},
+    policies::{applied, has_plain_texts, plain},
 };
 
 /// Kinds that stay on the server: their removal takes time.
@@ -192,8 +192,8 @@ async fn remove(server: &TrialServer, of: &ObjectRef) {
 
 /// Returns the definitions that a case applies on the control plane, or on members.
 fn definitions(case: &Case, on_control: bool) -> Vec<&Value> {
-    let applied = super::policies::applied(case);
-    let here = applied.filter(|(_, on, _)| on.iter().any(|place| (*place == Place::Control) == on_control));
+    let all = applied(case);
+    let here = all.filter(|(_, on, _)| on.iter().any(|place| (*place == Place::Control) == on_control));
     let objects = here.map(|(_, _, object)| object);
     objects
         .filter(|object| object["kind"] == "CustomResourceDefinition")
@@ -248,7 +248,7 @@ struct Objects<'c> {
 impl<'c> Objects<'c> {
     fn add(&mut self, step: &'c Step, of: ObjectRef, write: Write<'c>) {
         let id = (of.kind.clone(), of.name.clone());
-        let has_references = write.value().is_some_and(has_references) || !pattern::references(&of.name).is_empty();
+        let has_references = !write.value().is_none_or(has_plain_texts) || !plain(&of.name);
         if has_references || self.unknown.contains(&id) {
             self.unknown.insert(id);
             return;
@@ -266,9 +266,9 @@ impl<'c> Objects<'c> {
 
     /// Returns the object of the control plane that the implementation copies to a member, if it is one.
     fn copied(&self, of: &ObjectRef) -> Option<(&'c Step, &'c Value)> {
-        let mut applied = super::policies::applied(self.case).filter(|_| !self.on_control);
-        let (step, _, object) = applied.find(|(_, _, it)| text(it, "/kind") == of.kind && name(it) == of.name)?;
-        (!has_references(object)).then_some((step, object))
+        let mut all = applied(self.case).filter(|_| !self.on_control);
+        let (step, _, object) = all.find(|(_, _, it)| text(it, "/kind") == of.kind && name(it) == of.name)?;
+        has_plain_texts(object).then_some((step, object))
     }
 }
 
@@ -284,15 +284,6 @@ fn reference(object: &Value) -> ObjectRef {
 
 fn name(object: &Value) -> String {
     text(object, "/metadata/name")
-}
-
-fn has_references(value: &Value) -> bool {
-    match value {
-        Value::String(text) => !pattern::references(text).is_empty(),
-        Value::Array(items) => items.iter().any(has_references),
-        Value::Object(members) => members.values().any(has_references),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
 }
 
 /// Returns one error for each refused field, or one for the object if the answer names none.

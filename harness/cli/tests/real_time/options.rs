@@ -109,7 +109,7 @@ fn files_of_the_wrong_kind_are_named_with_a_remedy() {
             vec!["report", "summary"],
             "help: `baton run --report yaml=FILE` writes a report",
         ),
-        (vec!["judge"], "help: `baton run --timelines FOLDER` keeps timelines"),
+        (vec!["judge"], "help: `baton run --timelines FOLDER` writes timelines"),
     ];
     for (mut arguments, help) in told {
         arguments.push(&lines);

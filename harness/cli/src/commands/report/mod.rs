@@ -66,7 +66,7 @@ impl InputError {
             Self::Report { .. } => {
                 "`baton run --report yaml=FILE` writes a report; timelines are for `baton judge` and `baton report html --recording`"
             }
-            Self::Timeline { .. } => "`baton run --timelines FOLDER` keeps timelines; an edited one cannot be read",
+            Self::Timeline { .. } => "`baton run --timelines FOLDER` writes timelines; this file may have been edited",
             Self::Io { .. } | Self::Merge(_) | Self::Write { .. } | Self::Form(_) | Self::Page(_) => "",
         }
     }
