@@ -285,16 +285,24 @@ impl Context {
         }
     }
 
-    /// Returns a connection to the member of this cluster object; connects if there is none yet.
+    /// Returns a connection to the member of this cluster object; connects if there is none yet. If only the credentials
+    /// have changed and cannot be used, the earlier connection stays.
     pub async fn connect_to(&self, name: &str, cluster: &Cluster) -> Result<Kinds, Failure> {
         let identity = Identity::of(cluster);
         if let Some(connection) = self.connections().get(name, &identity) {
             return Ok(connection.kinds.clone());
         }
         let connect = self.inner.members.connect(cluster);
-        let client = tokio::time::timeout(MEMBER_TIMEOUT, connect)
-            .await
-            .map_err(|_| Failure::Slow)??;
+        let connected = tokio::time::timeout(MEMBER_TIMEOUT, connect).await;
+        let client = match connected.map_err(|_| Failure::Slow)? {
+            Ok(client) => client,
+            Err(error) => {
+                // Credentials may be missing for a moment while they are replaced (POL-18).
+                let connections = self.connections();
+                let earlier = connections.with_other_credentials(name, &identity);
+                return Ok(earlier.ok_or(error)?.kinds.clone());
+            }
+        };
         let kinds = Kinds::new(client);
         {
             let mut connections = self.connections();

@@ -35,6 +35,12 @@ impl Identity {
             spec,
         }
     }
+
+    fn without_credentials(&self) -> Self {
+        let mut identity = self.clone();
+        identity.spec.secret_ref = None;
+        identity
+    }
 }
 
 /// Connections by cluster.
@@ -45,6 +51,14 @@ impl MemberConnections {
     /// Returns the connection, if it belongs to this member.
     pub fn get(&self, name: &str, identity: &Identity) -> Option<&MemberConnection> {
         self.0.get(name).filter(|connection| connection.identity == *identity)
+    }
+
+    /// Returns the connection, if it belongs to this member, perhaps with other credentials.
+    pub fn with_other_credentials(&self, name: &str, identity: &Identity) -> Option<&MemberConnection> {
+        let member = identity.without_credentials();
+        self.0
+            .get(name)
+            .filter(|connection| connection.identity.without_credentials() == member)
     }
 
     /// Stores a new connection; closes an earlier one to the same cluster.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_apiserver::Change;
+use baton_apiserver::{Change, Serving};
 use baton_controller::{Controller, PushMembers};
 use k8s_openapi::ByteString;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -12,10 +12,12 @@ use serde_json::json;
 
 use crate::fleet::{DEPLOYMENTS, Fleet, POLICIES, cluster_path, deployment, directly, policy, stateful};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failover_over_https() {
-    let mut fleet = Fleet::start(&["member1", "member2"]).await;
+/// A fleet whose controller reaches control plane and members over HTTPS, as long as the servers are kept.
+async fn over_https(members: &[&str]) -> (Fleet, Vec<Serving>) {
+    let mut fleet = Fleet::start(members).await;
     let control = fleet.control.serve().await.unwrap();
+    let kubeconfig = Kubeconfig::from_yaml(&control.kubeconfig()).unwrap();
+    let mut serving = vec![control];
     fleet
         .create(
             "control",
@@ -23,7 +25,6 @@ async fn a_failover_over_https() {
             json!({"metadata": {"name": "karmada-cluster"}}),
         )
         .await;
-    let mut doors = Vec::new();
     for (name, member) in fleet.members.clone() {
         let door = member.serve().await.unwrap();
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": {
@@ -34,9 +35,8 @@ async fn a_failover_over_https() {
         let spec =
             json!({"spec": {"apiEndpoint": door.url(), "secretRef": {"namespace": "karmada-cluster", "name": name}}});
         fleet.patch("control", &cluster_path(&name), &spec).await;
-        doors.push(door);
+        serving.push(door);
     }
-    let kubeconfig = Kubeconfig::from_yaml(&control.kubeconfig()).unwrap();
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
         .unwrap();
@@ -48,8 +48,13 @@ async fn a_failover_over_https() {
         Arc::new(jiff::Timestamp::now),
         stateful(),
     ));
+    (fleet, serving)
+}
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failover_over_https() {
     let members = ["member1", "member2"];
+    let (mut fleet, _serving) = over_https(&members).await;
     fleet
         .create("control", POLICIES, policy("deploy", &members, &directly()))
         .await;
@@ -70,5 +75,26 @@ async fn a_failover_over_https() {
     assert_eq!(new.at("/metadata/labels/failover.karmada.io~1replicas"), "2");
     fleet.pass(Duration::from_millis(200)).await;
     fleet.assert_never_two_copies();
+    fleet.crash().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_is_reached_while_its_credentials_are_missing() {
+    let members = ["member1"];
+    let (mut fleet, _serving) = over_https(&members).await;
+    for (name, secret) in [("early", "member1"), ("late", "missing")] {
+        let spec = json!({"spec": {"secretRef": {"name": secret}}});
+        fleet.patch("control", &cluster_path("member1"), &spec).await;
+        let at = fleet.now();
+        fleet
+            .create("control", POLICIES, policy(name, &members, &directly()))
+            .await;
+        fleet.create("control", DEPLOYMENTS, deployment(name)).await;
+        fleet
+            .until(at, "the copy", |record| {
+                record.is("member1", "Deployment", Change::Added) && record.at("/metadata/name") == name
+            })
+            .await;
+    }
     fleet.crash().await;
 }
