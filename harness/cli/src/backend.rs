@@ -8,7 +8,7 @@ use baton_cluster::fleet::{
     embedded::InProcess,
     envtest::{Assets, Envtest, EnvtestError},
     external::{
-        AccessError, CheckError, Clusters, ConnectError, External, Options, Workloads,
+        AccessError, CheckError, Clusters, ConnectError, External, Options, RegisteredError, Workloads,
         embedded_members::{EmbeddedMembers, EmbeddedMembersError},
     },
 };
@@ -180,6 +180,9 @@ pub enum BackendError {
     /// The clusters must not or cannot be used.
     #[error(transparent)]
     Check(#[from] CheckError),
+    /// A member is not registered in push mode.
+    #[error(transparent)]
+    Registered(#[from] RegisteredError),
     /// Another problem with the clusters.
     #[error(transparent)]
     Fleet(#[from] FleetError),
@@ -211,6 +214,7 @@ impl BackendError {
                 "--control and --member name contexts; each must lead to a different cluster".to_owned()
             }
             Self::Check(error) => error.help(),
+            Self::Registered(error) => error.help(),
             Self::Envtest(error) => error.help(),
             Self::Boot(BootError::Made(error)) => error.help(),
             Self::Boot(BootError::Interrupted)
@@ -224,11 +228,16 @@ impl BackendError {
     /// Returns `true` if the options are wrong, not the clusters.
     pub fn is_input(&self) -> bool {
         match self {
-            Self::Access(_) => true,
+            Self::Access(_)
+            | Self::Registered(RegisteredError::NotRegistered { .. } | RegisteredError::Pull { .. }) => true,
             Self::Check(error) => error.is_input(),
             Self::Envtest(error) => matches!(error, EnvtestError::NoAssets | EnvtestError::NoProgram { .. }),
             Self::Boot(BootError::Made(error)) => error.is_input(),
-            Self::Boot(BootError::Interrupted) | Self::Embedded(_) | Self::Fleet(_) | Self::Runtime(_) => false,
+            Self::Boot(BootError::Interrupted)
+            | Self::Registered(_)
+            | Self::Embedded(_)
+            | Self::Fleet(_)
+            | Self::Runtime(_) => false,
         }
     }
 }

@@ -86,6 +86,16 @@ pub struct ScaleRun {
         help = "The folder with etcd, kube-apiserver and kube-controller-manager [default: $KUBEBUILDER_ASSETS]"
     )]
     pub assets: Option<PathBuf>,
+    /// The kubeconfig of an existing control plane
+    #[arg(long, value_name = "FILE", required_if_eq("backend", "kubeconfig"))]
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the control plane [default: the current context of the kubeconfig]
+    #[arg(long, value_name = "CONTEXT", requires = "kubeconfig")]
+    pub control: Option<String>,
+    /// Confirm that the control plane and its members are test clusters; otherwise the namespace kube-system of each must
+    /// have the annotation baton.dev/test-cluster=true
+    #[arg(long, requires = "kubeconfig")]
+    pub yes_these_are_test_clusters: bool,
     /// Time limit of placing and of moving, each, by the clusters' clock [default: 1h; 10m in real time]
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub limit: Option<Duration>,
@@ -124,6 +134,8 @@ pub enum ScaleBackend {
     Embedded,
     /// kube-apiserver and etcd on this machine
     Envtest,
+    /// An existing control plane with its registered members member1, member2, …, such as those of `baton member`
+    Kubeconfig,
 }
 
 fn limit(text: &str) -> Result<Duration, ValueError> {

@@ -308,7 +308,8 @@ fn exit(summary: &Summary) -> Exit {
     }
 }
 
-fn refused(error: &BackendError) -> Exit {
+/// Reports clusters that cannot be used.
+pub(super) fn refused(error: &BackendError) -> Exit {
     let told = bad_input(error, &error.help());
     match error {
         BackendError::Boot(BootError::Interrupted) => Exit::Interrupted,

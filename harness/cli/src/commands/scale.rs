@@ -8,22 +8,27 @@ use baton_cluster::{
         TimeMode,
         embedded::InProcess,
         envtest::{Assets, Envtest, EnvtestError},
+        external::{Access, Clusters, External, Options, Workloads},
     },
 };
-use baton_core::scale::{
-    compare,
-    parameters::Parameters,
-    report::{End, ScaleReport},
+use baton_core::{
+    names::ClusterName,
+    scale::{
+        compare,
+        parameters::Parameters,
+        report::{End, ScaleReport},
+    },
 };
 
-use super::{Exit, bad_input, not_loaded};
+use super::{Exit, bad_input, not_loaded, run::refused};
 use crate::{
     args::{ScaleBackend, ScaleRun},
-    backend,
+    backend::{self, BackendError},
     files::Roots,
     interrupt::Interrupt,
     load::{self, Suite},
     options::RunOptions,
+    provision::BootError,
     report::file,
     scale::{self, page, table},
     terminal::{err, errln, out, outln},
@@ -159,6 +164,10 @@ fn options(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Result<RunOption
     };
     match arguments.backend {
         ScaleBackend::Envtest => options.backend = Arc::new(envtest(arguments)?),
+        ScaleBackend::Kubeconfig => {
+            let external = existing(arguments, &options.interrupt);
+            options.backend = Arc::new(external.map_err(|error| refused(&error))?);
+        }
         ScaleBackend::Embedded if arguments.real_time => {
             options.backend = Arc::new(InProcess {
                 time_mode: TimeMode::Real,
@@ -189,4 +198,28 @@ fn envtest(arguments: &ScaleRun) -> Result<Envtest, Exit> {
     })?;
     let booted = Envtest::boot(&assets, NonZeroUsize::MIN, arguments.members, false);
     runtime.block_on(booted).map_err(broken)
+}
+
+/// An existing control plane with its registered members, which run their workloads themselves.
+fn existing(arguments: &ScaleRun, interrupt: &Interrupt) -> Result<External, BackendError> {
+    let file = arguments.kubeconfig.clone().unwrap_or_default();
+    let connected = async {
+        let control = Access::by_file(ClusterName::control(), &file, arguments.control.as_deref()).await?;
+        let clusters = Clusters::registered(control, arguments.members).await?;
+        let options = Options {
+            workloads: Workloads::Own,
+            keep: false,
+            vouched_for: arguments.yes_these_are_test_clusters,
+            address: None,
+            webhooks: clusters.loopback(),
+        };
+        Ok(External::connect("kubeconfig", clusters, options).await?)
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        tokio::select! {
+            connected = backend::waiting(connected) => connected,
+            () = interrupt.asked() => Err(BackendError::Boot(BootError::Interrupted)),
+        }
+    })
 }

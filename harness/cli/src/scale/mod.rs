@@ -219,7 +219,8 @@ impl Run<'_> {
     async fn carry_out(&self, log: &Scratch) -> Result<ScaleReport, ScaleError> {
         let (fleet, target) = (self.fleet, &self.options.target);
         let started = (fleet.clock())();
-        let members: Vec<ClusterName> = fleet.members().iter().map(Cluster::name).cloned().collect();
+        let mut members: Vec<ClusterName> = fleet.members().iter().map(Cluster::name).cloned().collect();
+        members.sort_unstable();
         let order = fleet.order();
         let layout = Layout::new(self.parameters, &members);
         let judge = Judge::new(&self.parameters, &layout, fleet.namespace(), order.is_exact());

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader},
     path::Path,
-    process::{Child, Stdio},
+    process::{Child, Output, Stdio},
     sync::Arc,
     time::Duration,
 };
@@ -13,6 +13,7 @@ use baton_cluster::fleet::{
     embedded::{Embedded, Options as Boot, Time},
 };
 use baton_controller::{Controller, PushMembers};
+use baton_core::scale::report::{End, ScaleReport};
 use jiff::Timestamp;
 use kube::{
     Api, Client,
@@ -52,12 +53,29 @@ fn is_ready(conditions: &Value) -> bool {
     conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
 }
 
-/// Starts a process with two members, and waits until they are registered.
-fn members(first: usize, kubeconfig: &Path) -> Child {
+/// A process with two members, which is killed if a test fails.
+struct Members(Child);
+
+impl Members {
+    /// Interrupts the process, and returns its exit code.
+    fn end(mut self) -> Option<i32> {
+        send("INT", &self.0);
+        self.0.wait().unwrap().code()
+    }
+}
+
+impl Drop for Members {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+    }
+}
+
+/// Starts a process with `count` members, and waits until they are registered.
+fn members(first: usize, count: usize, kubeconfig: &Path) -> Members {
     let mut process = baton(&[
         "member",
         "--count",
-        "2",
+        &count.to_string(),
         "--first",
         &first.to_string(),
         "--control-plane",
@@ -69,27 +87,21 @@ fn members(first: usize, kubeconfig: &Path) -> Child {
     let mut line = String::new();
     let mut told = BufReader::new(process.stdout.take().unwrap());
     told.read_line(&mut line).unwrap();
-    assert!(line.contains("2 members registered"), "{line}");
-    process
+    assert!(line.contains(&format!("{count} members registered")), "{line}");
+    Members(process)
 }
 
 #[test]
 fn members_of_four_processes_take_workloads_and_leave_nothing_behind() {
     let runtime = Runtime::new().unwrap();
-    let (server, _controller) = runtime.block_on(async {
-        let options = Boot {
-            doors: true,
-            observed: false,
-            ..Boot::new(0, Time::Real(Timestamp::now()))
-        };
-        let server = Embedded::boot(options).await.unwrap();
+    let server = control_plane(&runtime);
+    let _controller = runtime.block_on(async {
         let client = server.control().inside("baton-controller");
         let (members, options) = (PushMembers::new(client.clone()), baton_controller::Options::default());
-        let controller = Controller::start(client, members, Arc::new(Timestamp::now), options);
-        (server, controller)
+        Controller::start(client, members, Arc::new(Timestamp::now), options)
     });
     let kubeconfig = server.control().kubeconfig().unwrap();
-    let processes: Vec<Child> = [1, 3, 5, 7].map(|first| members(first, kubeconfig)).into();
+    let processes: Vec<Members> = [1, 3, 5, 7].map(|first| members(first, 2, kubeconfig)).into();
     let clusters = runtime.block_on(async {
         let client = server.control().inside("test");
         let (clusters, _) = api(&client, "cluster.karmada.io", "v1alpha1", "Cluster");
@@ -135,11 +147,71 @@ fn members_of_four_processes_take_workloads_and_leave_nothing_behind() {
         clusters
     });
     for process in processes {
-        send("INT", &process);
-        assert_eq!(process.wait_with_output().unwrap().status.code(), Some(0));
+        assert_eq!(process.end(), Some(0));
     }
     let left = runtime.block_on(clusters.list(&ListParams::default())).unwrap();
     assert!(left.items.is_empty(), "{left:?}");
+}
+
+/// A control plane without members and without a controller, which other processes reach.
+fn control_plane(runtime: &Runtime) -> Embedded {
+    let options = Boot {
+        doors: true,
+        observed: false,
+        ..Boot::new(0, Time::Real(Timestamp::now()))
+    };
+    runtime.block_on(Embedded::boot(options)).unwrap()
+}
+
+/// Runs `baton scale` on an existing control plane with test clusters.
+fn scale(kubeconfig: &Path, arguments: &[&str]) -> Output {
+    let mut command = baton(&["scale", "--backend", "kubeconfig", "--yes-these-are-test-clusters"]);
+    command.arg("--kubeconfig").arg(kubeconfig).args(arguments);
+    command.output().unwrap()
+}
+
+#[test]
+fn workloads_on_members_of_other_processes_are_measured_and_removed() {
+    let runtime = Runtime::new().unwrap();
+    let server = control_plane(&runtime);
+    let kubeconfig = server.control().kubeconfig().unwrap();
+    let processes: Vec<Members> = [1, 7].map(|first| members(first, 6, kubeconfig)).into();
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("scale.json");
+    // With ten members or more, the order of their numbers is not that of their names.
+    let arguments = ["--members", "12", "--failing", "2", "--workloads", "6", "--json"];
+    let output = scale(kubeconfig, &[&arguments[..], &[json.to_str().unwrap()]].concat());
+    assert_eq!(outcome(&output).0, Some(0), "{output:?}");
+    let report = ScaleReport::read(&std::fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(
+        (report.end, report.workloads.settled, report.backend.as_str()),
+        (End::Complete, 6, "kubeconfig"),
+        "all workloads begin on members that fail"
+    );
+    let left = runtime.block_on(async {
+        let (deployments, _) = api(&server.control().inside("test"), "apps", "v1", "Deployment");
+        deployments.list(&ListParams::default()).await.unwrap()
+    });
+    assert!(left.items.is_empty(), "{left:?}");
+    for process in processes {
+        assert_eq!(process.end(), Some(0));
+    }
+}
+
+#[test]
+fn an_unregistered_member_is_named_with_a_remedy() {
+    let runtime = Runtime::new().unwrap();
+    let server = control_plane(&runtime);
+    let kubeconfig = server.control().kubeconfig().unwrap();
+    let process = members(1, 2, kubeconfig);
+    let (code, _, told) = outcome(&scale(kubeconfig, &["--members", "3"]));
+    assert_eq!(code, Some(2), "{told}");
+    assert!(
+        told.contains("member3 is not registered with the control plane, which has the Clusters member1, member2")
+            && told.contains("`baton member` registers members"),
+        "{told}"
+    );
+    assert_eq!(process.end(), Some(0));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //!
 //! In reading order:
 //!
-//! - [`access`]: kubeconfigs and addresses; `check`: preconditions of clusters; `tls`: reasons of failed connections;
+//! - [`access`]: kubeconfigs and addresses; `registered`: members by their registration; `check`: preconditions of clusters; `tls`: reasons of failed connections;
 //! - [`External`]: the backend; `leased`: a fleet for one case, with a separate namespace; `fault_proxies`: proxies
 //!   between the target and the clusters; `credentials`: tokens for targets that connect directly;
 //! - `reach`: steps that these clusters cannot carry out;
@@ -27,6 +27,7 @@ mod names;
 mod pool;
 mod reach;
 mod record;
+mod registered;
 mod remains;
 mod tls;
 mod translated;
@@ -56,6 +57,7 @@ use kube::{
     api::{DeleteParams, ListParams, ObjectMeta},
 };
 pub use record::{RecordError, record};
+pub use registered::RegisteredError;
 use serde_json::{Value, json};
 
 use pool::Pool;
