@@ -107,6 +107,8 @@ struct State {
     breaks: u64,
     /// Breaks of connections from outside only.
     breaks_outside: u64,
+    /// Times that held watches were released early.
+    releases: u64,
 }
 
 impl State {
@@ -232,6 +234,7 @@ impl FaultInjector {
             reach: Reach::Up,
             breaks: 0,
             breaks_outside: 0,
+            releases: 0,
         });
         Self(Arc::new(Inner {
             state,
@@ -301,9 +304,12 @@ impl FaultInjector {
     }
 
     /// Holds back the lines of watches from outside for this time: those of a kind, or all. They are sent afterwards, in
-    /// order.
+    /// order. `Duration::ZERO` sends them now.
     pub fn hold_watches(&self, kind: Option<String>, time: Duration) {
         self.rules().held_until.insert(kind, Instant::now() + time);
+        if time.is_zero() {
+            self.0.state.change(|state| state.releases += 1);
+        }
     }
 
     /// Waits while watches of a kind send nothing.
@@ -312,13 +318,18 @@ impl FaultInjector {
             return;
         }
         loop {
+            let before = self.0.state.get().releases;
             let held_until = {
                 let held = &self.rules().held_until;
                 let of_kind = held.iter().filter(|(it, _)| it.is_none() || it.as_deref() == kind);
                 of_kind.map(|(_, until)| *until).max()
             };
             match held_until.filter(|until| *until > Instant::now()) {
-                Some(until) => tokio::time::sleep_until(until).await,
+                Some(until) => {
+                    let release = self.0.state.wait_for(|state| state.releases != before);
+                    // Released or not, another hold may be longer.
+                    let _ = tokio::time::timeout_at(until, release).await;
+                }
                 None => return,
             }
         }

@@ -173,6 +173,29 @@ async fn lines_of_held_watches_come_later_and_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn held_watches_are_released_early() {
+    let test = guarded();
+    drop(test.keeper);
+    let revision = made(&test.inside).await;
+    let mut outside = watch(&test.outside, &revision).await;
+    let faults = test.server.faults();
+    faults.hold_watches(None, Duration::from_secs(30));
+    faults.hold_watches(Some("ConfigMap".to_owned()), Duration::from_secs(20));
+    test.inside
+        .create(&PostParams::default(), &map("b"))
+        .await
+        .expect("created");
+    let begin = Instant::now();
+    let release = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        faults.hold_watches(None, Duration::ZERO);
+    };
+    let (event, ()) = tokio::join!(outside.try_next(), release);
+    assert!(matches!(event, Ok(Some(WatchEvent::Added(_)))));
+    assert_eq!(begin.elapsed(), Duration::from_secs(20), "the other hold goes on");
+}
+
+#[tokio::test(start_paused = true)]
 async fn broken_connections_end_watches_from_outside_and_new_ones_are_accepted() {
     let test = guarded();
     drop(test.keeper);

@@ -226,6 +226,42 @@ fn a_fault_at_a_write_that_belongs_to_a_start_does_not_stop_the_run() {
     );
 }
 
+/// Watches are held back for longer than the clean-up may take.
+const HELD_AT_THE_END: &str = "
+apiVersion: baton.dev/v1alpha1
+kind: Case
+metadata: {name: held-at-the-end}
+spec:
+  title: Watches are held back when the steps end
+  features: [Propagation]
+  members: 1
+  steps:
+    - apply: {on: control, file: workloads/deploy.yaml}
+    - move: {at: {write: ResourceBinding, does: create}, do: holdWatches, for: 30m}
+    - apply:
+        on: control
+        resource:
+          apiVersion: policy.karmada.io/v1alpha1
+          kind: PropagationPolicy
+          metadata: {name: deploy-propagation}
+          spec:
+            resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: deploy}]
+            placement: {clusterAffinity: {clusterNames: [member1]}}
+    - elapse: 1s
+";
+
+#[test]
+fn held_watches_are_released_before_the_clean_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("held-at-the-end.yaml");
+    fs::write(&file, HELD_AT_THE_END).unwrap();
+    let outcomes = replayed(Arc::new(Reference), &file);
+    let [CaseOutcome::Conforms(verdict)] = outcomes.as_slice() else {
+        panic!("{outcomes:?}");
+    };
+    assert_eq!((&verdict.elsewhere, &verdict.remarks), (&Vec::new(), &Vec::new()));
+}
+
 /// The reference controller, which does not come up again after a crash, and lets time pass for ever.
 #[derive(Debug, Default)]
 struct NeverBack {

@@ -159,7 +159,8 @@ pub enum Fault {
     Fail(Failure),
     /// Breaks all connections from outside; new ones are accepted at once.
     BreakConnections,
-    /// Watches from outside, of a kind or all, send nothing for this long; their lines arrive afterwards, in order.
+    /// Watches from outside, of a kind or all, send nothing for this long; their lines arrive afterwards, in order. Zero ends
+    /// it.
     HoldWatches(Option<String>, Duration),
     /// All connections from outside break, and watches cannot continue: new ones at a known revision get 410.
     ExpireWatches,

@@ -111,6 +111,8 @@ pub(super) struct Director {
     _task: JoinHandle<()>,
     /// Ends of moves that last for some time.
     ends: Vec<(Instant, End)>,
+    /// Clusters and kinds whose watches were held back; all kinds without one.
+    held: Vec<(ClusterName, Option<String>)>,
 }
 
 /// End of a move that lasted for some time.
@@ -187,6 +189,7 @@ impl Director {
             _end: end,
             _task: task,
             ends: Vec::new(),
+            held: Vec::new(),
         })
     }
 
@@ -454,14 +457,13 @@ impl Run<'_> {
             MoveFault::BreakConnections => {
                 self.fleet.inject(&cluster, fleet::Fault::BreakConnections).await?;
             }
-            MoveFault::HoldWatches => {
-                self.fleet
-                    .inject(&cluster, fleet::Fault::HoldWatches(None, it.lasts))
-                    .await?;
-            }
-            MoveFault::HoldKind => {
-                let fault = fleet::Fault::HoldWatches(Some(it.at.kind), it.lasts);
+            MoveFault::HoldWatches | MoveFault::HoldKind => {
+                let kind = (it.fault == MoveFault::HoldKind).then_some(it.at.kind);
+                let fault = fleet::Fault::HoldWatches(kind.clone(), it.lasts);
                 self.fleet.inject(&cluster, fault).await?;
+                if let Some(director) = &mut self.director {
+                    director.held.push((cluster, kind));
+                }
             }
             MoveFault::ExpireWatches => {
                 self.fleet.inject(&cluster, fleet::Fault::ExpireWatches).await?;
@@ -506,12 +508,18 @@ impl Run<'_> {
     /// Ends all moves: no write of the target is disturbed any more, and what lasts ends now.
     pub(super) async fn end_moves(&mut self) {
         let Some(director) = self.director.take() else { return };
-        let ends = director.ends.clone();
+        let (ends, held) = (director.ends.clone(), director.held.clone());
         // Opens the gate: a target that starts may need to write.
         drop(director);
         for (_, end) in ends {
             if let Err(error) = self.end_move(end).await {
                 tracing::debug!(error = error_chain(&error), "a move is not undone");
+            }
+        }
+        for (cluster, kind) in held {
+            let released = fleet::Fault::HoldWatches(kind, Duration::ZERO);
+            if let Err(error) = self.fleet.inject(&cluster, released).await {
+                tracing::debug!(error = error_chain(&error), "watches are not released");
             }
         }
     }
