@@ -75,21 +75,6 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     ("harness/apiserver/server", "store::stored -> store::commits"),
     ("harness/apiserver/server", "handlers::versioning -> handlers::codecs"),
-    ("harness/cluster", "fleet::external::tls -> fleet::external::check"),
-    ("harness/cluster", "fleet::external::remains -> fleet::external::leased"),
-    ("harness/cluster", "observer::watching -> observer::fences"),
-    ("harness/cluster", "observer::watching -> observer::kind"),
-    ("harness/cluster", "runner::clean_up -> runner::act"),
-    ("harness/cluster", "simulator::template -> simulator::functions"),
-    ("harness/cluster", "simulator::rules -> simulator::read"),
-    ("harness/cluster", "runner::fault_injection -> runner::act"),
-    ("harness/cluster", "runner::step_error -> runner::act"),
-    ("harness/cluster", "runner::wait -> runner::act"),
-    ("harness/core", "judge::invariants::pods -> judge::invariants::history"),
-    (
-        "harness/core",
-        "judge::invariants::shadows -> judge::invariants::history",
-    ),
 ];
 
 #[test]

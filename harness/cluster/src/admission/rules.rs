@@ -7,9 +7,10 @@ use thiserror::Error;
 
 use crate::{
     simulator::{
+        functions::data,
         merge::merge,
         rules::KindRef,
-        template::{TemplateError, TemplateId, Templates, Variables, data},
+        template::{TemplateError, TemplateId, Templates, Variables},
     },
     storage::Storage,
 };

@@ -14,7 +14,7 @@ use kube::{
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::watching::{News, Reporter};
+use super::news::{News, Reporter};
 
 /// Name of the object that fences are written to.
 const NAME: &str = "baton-fence";

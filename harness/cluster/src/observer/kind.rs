@@ -23,9 +23,9 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{
+    news::{News, Reporter},
     recorder::Seen,
     scrub,
-    watching::{News, Reporter},
 };
 
 /// Last known state of an object.

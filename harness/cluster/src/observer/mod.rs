@@ -3,7 +3,8 @@
 //! - [`recorder`]: the growing timeline, to which the runner adds marks and which readers follow;
 //! - `exact`: commits of embedded clusters, in their exact order;
 //! - `watching`: lists and watches of other clusters, in order of arrival; `kind`: one kind of one cluster; `kinds`:
-//!   the kinds to watch; `fences`: proofs of the order of events on different clusters.
+//!   the kinds to watch; `fences`: proofs of the order of events on different clusters; `news`: events on their way to
+//!   the timeline.
 //!
 //! Never recorded: `managedFields`; Secrets and other credentials, also inside other objects; kinds that have nothing
 //! to do with a failover and change all the time.
@@ -12,6 +13,7 @@ pub(crate) mod exact;
 mod fences;
 mod kind;
 mod kinds;
+mod news;
 pub mod recorder;
 pub mod watching;
 

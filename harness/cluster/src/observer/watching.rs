@@ -14,7 +14,7 @@ use std::{
 use baton_apiserver::fault_proxy::Created;
 use baton_core::{
     names::ClusterName,
-    timeline::{Change, Event, Mark, Revision},
+    timeline::{Change, Event, Mark},
 };
 use futures::{StreamExt, future::join_all};
 use jiff::{SignedDuration, Timestamp};
@@ -27,7 +27,7 @@ use kube::{
         watcher::{self, watcher},
     },
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use thiserror::Error;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -35,7 +35,14 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Recorder, Source, fences, kind::Kind, kinds, recorder::Seen, what_is_there};
+use super::{
+    Recorder, Source, fences,
+    kind::Kind,
+    kinds,
+    news::{Listed, News, Reporter},
+    recorder::Seen,
+    what_is_there,
+};
 use crate::clock::Clock;
 
 pub use fences::FencePost;
@@ -76,72 +83,6 @@ impl fmt::Debug for Watched {
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
-}
-
-/// An event of an observer.
-#[derive(Debug)]
-pub(super) enum News {
-    Seen(Seen),
-    Fence {
-        cluster: ClusterName,
-        revision: u64,
-        asked: Timestamp,
-    },
-}
-
-/// Channel through which observers report events.
-#[derive(Clone)]
-pub(super) struct Reporter {
-    clock: Clock,
-    news: mpsc::UnboundedSender<News>,
-    /// Bells of all members with a fence.
-    bells: Arc<BTreeMap<ClusterName, watch::Sender<u64>>>,
-    listed: Listed,
-}
-
-/// The kinds that have been listed, by cluster: all later changes of them are seen.
-type Listed = Arc<Mutex<BTreeSet<(ClusterName, String)>>>;
-
-impl Reporter {
-    pub(super) fn now(&self) -> Timestamp {
-        (self.clock)()
-    }
-
-    /// Records that a kind has been listed. The note wakes steps that wait for a newly defined kind.
-    pub(super) fn has_listed(&self, cluster: &ClusterName, kind: &str) {
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        listed.insert((cluster.clone(), kind.to_owned()));
-        drop(listed);
-        let note = Mark::Note {
-            about: "observed from now on".to_owned(),
-            details: json!({"cluster": cluster, "kind": kind}),
-        };
-        self.tell(News::Seen(Seen {
-            at: self.now(),
-            event: Event::Mark(note),
-        }));
-    }
-
-    pub(super) fn tell(&self, news: News) {
-        if let News::Seen(seen) = &news
-            && let Event::Revision(revision) = &seen.event
-            && comes_or_goes(revision)
-        {
-            for (_, bell) in self.bells.iter().filter(|(name, _)| **name != revision.cluster) {
-                bell.send_modify(|rung| *rung += 1);
-            }
-        }
-        // The receiver is gone once the timeline is closed.
-        let _ = self.news.send(news);
-    }
-}
-
-/// Detects that a copy on a member was created or deleted. Objects with an owner are ignored, because they follow their
-/// owner.
-fn comes_or_goes(revision: &Revision) -> bool {
-    let comes_or_goes = matches!(revision.change, Change::Added | Change::Deleted);
-    let owned = revision.object.pointer("/metadata/ownerReferences").is_some();
-    comes_or_goes && !owned && !revision.cluster.is_control() && revision.kind != "Event"
 }
 
 /// All watches of a fleet. They end when this is dropped.
@@ -373,6 +314,8 @@ impl Observer {
 mod tests {
     use baton_apiserver::{ApiServer, Failure, Matching, Options};
     use kube::api::{DynamicObject, PostParams};
+
+    use serde_json::json;
 
     use super::*;
     use crate::{

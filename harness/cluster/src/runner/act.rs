@@ -1,57 +1,27 @@
 //! Steps that act on objects of a cluster or on the target.
 
-use std::time::Duration;
-
 use baton_core::{
     case::model::{Action, ObjectRef, Place, Subject},
     names::ClusterName,
-    pattern::{Bindings, resolve},
+    pattern::Bindings,
     select,
     timeline::World,
     watch::Known,
 };
 use serde_json::{Value, json};
-use thiserror::Error;
 
-use super::{Run, clean_up::named};
+use super::{
+    Run,
+    act_error::ActError,
+    references::{clusters, named, with_references},
+};
 use crate::{
     actions::{self, ActionError, BATON},
-    admission::{AdmissionError, AdmissionRules, RulesError},
+    admission::AdmissionRules,
     error_chain::error_chain,
     fleet::{self, FleetError},
     trial::undeclared,
 };
-
-/// A step that could not be carried out.
-#[derive(Debug, Error)]
-pub(super) enum ActError {
-    #[error(transparent)]
-    Action(#[from] ActionError),
-    #[error(transparent)]
-    Fleet(#[from] FleetError),
-    #[error(transparent)]
-    Admission(#[from] AdmissionError),
-    #[error("the admission rules are wrong: {}", .0.iter().map(|it| error_chain(it)).collect::<Vec<_>>().join("; "))]
-    Rules(Vec<RulesError>),
-    #[error("{0} is not there")]
-    NotThere(String),
-    #[error("the definition of {kind} on the control plane has no field {field}")]
-    Undefined { kind: String, field: String },
-    #[error("{kind} on {cluster} is not observed, {waited:?} after its definition was applied")]
-    NotObserved {
-        kind: String,
-        cluster: ClusterName,
-        waited: Duration,
-    },
-    #[error(
-        "the target does not say in `status.apiEnablements` that {member} serves {kind}, {waited:?} after its definition was applied"
-    )]
-    NotEnabled {
-        kind: String,
-        member: ClusterName,
-        waited: Duration,
-    },
-}
 
 impl Run<'_> {
     /// Carries out a step that acts on objects.
@@ -277,24 +247,6 @@ fn dropped(sent: &Value, stored: &Value, path: &str) -> Option<String> {
             pairs.find_map(|(i, (sent, stored))| dropped(sent, stored, &format!("{path}[{i}]")))
         }
         _ => None,
-    }
-}
-
-pub(super) fn clusters(place: &Place, known: &Known) -> Vec<ClusterName> {
-    select::clusters(place, &known.bindings, &known.members)
-}
-
-/// Replaces references in all strings of a value.
-pub(super) fn with_references(value: &Value, bindings: &Bindings) -> Value {
-    match value {
-        Value::String(text) => Value::String(resolve(text, bindings)),
-        Value::Array(items) => items.iter().map(|item| with_references(item, bindings)).collect(),
-        Value::Object(map) => Value::Object(
-            map.iter()
-                .map(|(key, value)| (key.clone(), with_references(value, bindings)))
-                .collect(),
-        ),
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 

@@ -10,10 +10,15 @@ use baton_core::{
     timeline::{Mark, StepEnd},
     watch::Known,
 };
-use serde_json::Value;
+
 use tokio::time::{Instant, timeout_at};
 
-use super::{Run, act, fault_injection, step_error::StepError, wait::GARBAGE};
+use super::{
+    Run, fault_injection,
+    references::{named, with_references},
+    step_error::StepError,
+    wait::GARBAGE,
+};
 use crate::{actions, error_chain::error_chain, fleet};
 
 /// Kinds that other cases may still need; the fleet removes them.
@@ -180,20 +185,10 @@ fn applied(plan: &Plan, known: &Known, namespace: &str) -> Vec<ObjectRef> {
         Action::Apply { on, objects, .. } if on.contains(&Place::Control) => objects.as_slice(),
         _ => &[],
     });
-    let named = objects.filter_map(|object| named(&act::with_references(object, &known.bindings), namespace));
+    let named = objects.filter_map(|object| named(&with_references(object, &known.bindings), namespace));
     let mut objects: Vec<ObjectRef> = named.filter(|object| !KEPT.contains(&object.kind.as_str())).collect();
     objects.sort_by_key(|object| !object.kind.ends_with("PropagationPolicy"));
     objects
-}
-
-pub(super) fn named(object: &Value, namespace: &str) -> Option<ObjectRef> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    Some(ObjectRef {
-        api_version: text("/apiVersion")?,
-        kind: text("/kind")?,
-        namespace: text("/metadata/namespace").or_else(|| Some(namespace.to_owned())),
-        name: text("/metadata/name")?,
-    })
 }
 
 #[cfg(test)]

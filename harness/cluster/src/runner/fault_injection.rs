@@ -9,7 +9,7 @@ use baton_core::{
 };
 use tokio::time::timeout;
 
-use super::{Run, TargetError, act::clusters, director::Director, step_error::StepError};
+use super::{Run, TargetError, director::Director, references::clusters, step_error::StepError};
 use crate::{
     actions,
     error_chain::error_chain,

@@ -7,12 +7,7 @@ use baton_core::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    Run,
-    act::{ActError, clusters},
-    clean_up::AWAY,
-    step_error::StepError,
-};
+use super::{Run, act_error::ActError, clean_up::AWAY, references::clusters, step_error::StepError};
 use crate::actions;
 
 impl Run<'_> {

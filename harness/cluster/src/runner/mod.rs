@@ -3,6 +3,7 @@
 //! - [`run`]: the steps in order, each between two marks;
 //! - `act`: steps that act on objects; `fault_injection`: steps that act on connections and the target; `crash_point`:
 //!   stops the target between two writes, with `committed` for clusters whose observers learn of commits late;
+//! - `references`: objects and clusters that steps refer to; `act_error`: errors of steps that act on objects;
 //! - `fields`: checks that the definitions have the fields that the case expects;
 //! - `trial`: repeats a refused step on a separate server, to tell an error in the case from a deviation;
 //! - `director`: disturbs the target at its writes, and records them ([`Traffic`]); `taken`: taints that it puts back;
@@ -16,6 +17,7 @@
 //! - [`Target`]: the implementation under test.
 
 mod act;
+mod act_error;
 mod clean_up;
 mod command;
 mod committed;
@@ -31,6 +33,7 @@ mod lag;
 mod membership;
 mod metrics;
 mod precedents;
+mod references;
 mod refused;
 mod step_error;
 mod taken;
@@ -419,7 +422,7 @@ impl Run<'_> {
             | Action::Hold { .. }
             | Action::Release { .. } => match self.act(action).await {
                 Ok(()) => StepEnd::Done,
-                Err(lacking @ act::ActError::Undefined { .. }) => StepEnd::Unsupported {
+                Err(lacking @ act_error::ActError::Undefined { .. }) => StepEnd::Unsupported {
                     reason: lacking.to_string(),
                 },
                 Err(error) => {

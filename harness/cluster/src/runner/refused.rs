@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::{
     Run,
-    act::{ActError, clusters, is_configuration, undefined, with_references},
-    clean_up::named,
+    act::{is_configuration, undefined},
+    act_error::ActError,
+    references::{clusters, named, with_references},
 };
 use crate::{
     actions::{self, ActionError},

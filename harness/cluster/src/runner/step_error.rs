@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_core::names::ClusterName;
 use thiserror::Error;
 
-use super::{act::ActError, target::TargetError};
+use super::{act_error::ActError, target::TargetError};
 use crate::{actions::ActionError, fleet::FleetError};
 
 /// A step, or a part of a move, that could not be carried out.

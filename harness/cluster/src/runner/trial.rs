@@ -11,9 +11,9 @@ use kube::Client;
 use serde_json::Value;
 
 use super::{
-    Run,
-    act::{self, ActError, with_references},
-    clean_up::named,
+    Run, act,
+    act_error::ActError,
+    references::{clusters, named, with_references},
 };
 use crate::{
     actions::{self, ActionError},
@@ -103,7 +103,7 @@ impl Run<'_> {
         let mut writes = Vec::new();
         match action {
             Action::Apply { on, objects, .. } => {
-                for cluster in on.iter().flat_map(|place| act::clusters(place, known)) {
+                for cluster in on.iter().flat_map(|place| clusters(place, known)) {
                     let client = self.client(&cluster)?;
                     for object in objects.iter().map(|object| with_references(object, &known.bindings)) {
                         if let Some(of) = named(&object, self.fleet.namespace()) {

@@ -25,10 +25,11 @@ use super::{
     act::{self, Outcome},
     duration,
     functions::Source,
+    functions::data,
     plain::Plain,
     rules::{Action, After, KindRef, Rule, Rules},
     store::{Key, Known, Store, deleting, text},
-    template::{TemplateError, Templates, data},
+    template::{TemplateError, Templates},
 };
 use crate::storage::Storage;
 

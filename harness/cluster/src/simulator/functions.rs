@@ -27,8 +27,12 @@ use std::{
 
 use minijinja::{Environment, Error, ErrorKind, Value};
 
-use super::template::data;
 use crate::{clock::Clock, storage::Storage};
+
+/// Converts data to a value for templates.
+pub(crate) fn data(value: impl serde::Serialize) -> Value {
+    minijinja::value::Serde(value).into()
+}
 
 /// State of `now`, `hex` and `address`. One per simulator.
 #[derive(Clone)]

@@ -58,7 +58,7 @@
 mod act;
 mod engine;
 mod ensure;
-mod functions;
+pub(crate) mod functions;
 pub(crate) mod merge;
 mod plain;
 mod read;

@@ -3,7 +3,7 @@
 //! Finds all errors in a file with their positions, before any cluster is touched: unknown fields, unknown variables
 //! and functions, templates that do not parse, invalid durations.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use baton_core::yaml::{
     self, Data, Diagnostic, Node,
@@ -16,8 +16,38 @@ use super::{
     template::{TemplateError, TemplateId, Templates, Variables},
 };
 
+impl Rules {
+    /// Parses files of rules, given as path and text. All rules for a kind are in one file.
+    ///
+    /// # Errors
+    /// All errors in the files, with their positions.
+    pub fn parse<'a>(files: impl IntoIterator<Item = (&'a Path, &'a [u8])>) -> Result<Self, Vec<Diagnostic>> {
+        let mut rules = Self {
+            kinds: BTreeMap::new(),
+            templates: Templates::new(),
+        };
+        let mut errors = Vec::new();
+        for (file, text) in files {
+            add(&mut rules, file, text, &mut errors);
+        }
+        if errors.is_empty() { Ok(rules) } else { Err(errors) }
+    }
+
+    /// The bundled rules, from `fixtures/simulator`.
+    ///
+    /// # Errors
+    /// Errors in the bundled rules; a test checks that there are none.
+    pub fn bundled() -> Result<Self, Vec<Diagnostic>> {
+        Self::parse(
+            crate::bundled::SIMULATOR
+                .iter()
+                .map(|(name, text)| (Path::new(name), text.as_bytes())),
+        )
+    }
+}
+
 /// Adds the rules of a file, or its errors.
-pub(super) fn add(rules: &mut Rules, file: &Path, text: &[u8], errors: &mut Vec<Diagnostic>) {
+fn add(rules: &mut Rules, file: &Path, text: &[u8], errors: &mut Vec<Diagnostic>) {
     let (root, found) = match yaml::parse(file, text) {
         Ok(parsed) => parsed,
         Err(error) => return errors.push(*error),

@@ -1,11 +1,9 @@
 //! Checked rules.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-use baton_core::yaml::Diagnostic;
 use serde::Deserialize;
 
-use super::read;
 use super::template::{TemplateId, Templates};
 
 /// Kind of objects, as named in rules.
@@ -143,34 +141,6 @@ impl Rules {
         self
     }
 
-    /// Parses files of rules, given as path and text. All rules for a kind are in one file.
-    ///
-    /// # Errors
-    /// All errors in the files, with their positions.
-    pub fn parse<'a>(files: impl IntoIterator<Item = (&'a Path, &'a [u8])>) -> Result<Self, Vec<Diagnostic>> {
-        let mut rules = Self {
-            kinds: BTreeMap::new(),
-            templates: Templates::new(),
-        };
-        let mut errors = Vec::new();
-        for (file, text) in files {
-            read::add(&mut rules, file, text, &mut errors);
-        }
-        if errors.is_empty() { Ok(rules) } else { Err(errors) }
-    }
-
-    /// The bundled rules, from `fixtures/simulator`.
-    ///
-    /// # Errors
-    /// Errors in the bundled rules; a test checks that there are none.
-    pub fn bundled() -> Result<Self, Vec<Diagnostic>> {
-        Self::parse(
-            crate::bundled::SIMULATOR
-                .iter()
-                .map(|(name, text)| (Path::new(name), text.as_bytes())),
-        )
-    }
-
     /// Kinds to watch: those with rules, and their children.
     pub fn watched(&self) -> Vec<KindRef> {
         let children = self.kinds.values().filter_map(|rules| rules.children.as_ref());
@@ -183,6 +153,8 @@ impl Rules {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     const HEAD: &str = "apiVersion: baton.dev/v1alpha1\nkind: SimulatorRules\nmetadata: {name: x}\nspec:\n  resource: \

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{rules::KindRef, template};
+use super::{functions, rules::KindRef};
 
 /// Prefix of annotations that configure the simulator.
 pub(super) const SETTINGS_PREFIX: &str = "simulator.baton.dev/";
@@ -81,7 +81,7 @@ pub(super) struct Known {
 impl Known {
     /// The representation for templates, built once: several rules and those of the owner evaluate each revision.
     pub(super) fn data(&self) -> minijinja::Value {
-        self.data.get_or_init(|| template::data(&self.object)).clone()
+        self.data.get_or_init(|| functions::data(&self.object)).clone()
     }
 }
 

@@ -67,11 +67,6 @@ impl Variables {
     }
 }
 
-/// Converts data to a value for templates.
-pub(crate) fn data(value: impl serde::Serialize) -> minijinja::Value {
-    minijinja::value::Serde(value).into()
-}
-
 /// Name of a template in `Templates`.
 #[derive(Debug, Clone)]
 pub struct TemplateId(String);

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client, client::Body};
 use thiserror::Error;
 
-use super::tls;
+use super::tls::{self, Reason};
 
 /// Annotation on the namespace `kube-system` by which an owner marks a test cluster.
 pub const TEST_CLUSTER: &str = "baton.dev/test-cluster";
@@ -150,7 +150,7 @@ pub(super) async fn answers(
     url: &str,
     client: &Client,
 ) -> Result<Option<SignedDuration>, CheckError> {
-    let unreachable = |source| tls::unreachable(name, url, source);
+    let unreachable = |source| unreachable(name, url, source);
     // Unlike /version, this needs valid credentials.
     let request = Request::get("/api/v1/namespaces?limit=1").body(Body::empty());
     let request = request.map_err(|error| unreachable(kube::Error::HttpError(error)))?;
@@ -205,6 +205,18 @@ pub(super) async fn is_marked(name: &ClusterName, client: &Client) -> Result<(),
         Ok(())
     } else {
         Err(CheckError::NotMarked(name.clone()))
+    }
+}
+
+/// Builds the error for a cluster that did not answer.
+fn unreachable(cluster: &ClusterName, url: &str, source: kube::Error) -> CheckError {
+    let reason = tls::reason(&source);
+    let (cluster, url, source) = (cluster.clone(), url.to_owned(), Box::new(source));
+    match reason {
+        Some(Reason::Expired) => CheckError::ServerExpired { cluster, url, source },
+        Some(Reason::NotTrusted) => CheckError::ServerNotTrusted { cluster, url, source },
+        Some(Reason::Rejected) => CheckError::Unauthorized { cluster, url },
+        None => CheckError::Unreachable { cluster, url, source },
     }
 }
 

@@ -23,11 +23,12 @@ use super::{
     Clusters, ConnectError,
     check::CheckError,
     clean::{self, Ours},
-    client,
-    leased::CASE,
-    refused,
+    client, refused,
 };
 use crate::fleet::{FleetError, embedded::FLEET, register};
+
+/// Label of a case's namespace.
+pub(super) const CASE: &str = "baton.dev/case";
 
 /// Label of the objects that a run makes for itself. Its value identifies the run: boot id of the machine, process id,
 /// and start time of the process.

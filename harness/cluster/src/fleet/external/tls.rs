@@ -2,22 +2,28 @@
 
 use std::{error::Error, io};
 
-use baton_core::names::ClusterName;
 use rustls::{AlertDescription, CertificateError};
 
-use super::check::CheckError;
+/// Why a TLS connection failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// The certificate of the server has expired.
+    Expired,
+    /// The certificate of the server is not trusted.
+    NotTrusted,
+    /// The server rejects the certificate of the client.
+    Rejected,
+}
 
-/// Builds the error for a cluster that did not answer.
-pub(super) fn unreachable(cluster: &ClusterName, url: &str, source: kube::Error) -> CheckError {
-    let cause = cause(&source).cloned();
-    let (cluster, url, source) = (cluster.clone(), url.to_owned(), Box::new(source));
-    match cause {
-        Some(rustls::Error::InvalidCertificate(
-            CertificateError::Expired | CertificateError::ExpiredContext { .. },
-        )) => CheckError::ServerExpired { cluster, url, source },
-        Some(rustls::Error::InvalidCertificate(_)) => CheckError::ServerNotTrusted { cluster, url, source },
-        Some(rustls::Error::AlertReceived(alert)) if is_about_us(alert) => CheckError::Unauthorized { cluster, url },
-        Some(_) | None => CheckError::Unreachable { cluster, url, source },
+/// Returns why a request failed, if TLS is the reason.
+pub(super) fn reason(error: &kube::Error) -> Option<Reason> {
+    match cause(error)? {
+        rustls::Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            Some(Reason::Expired)
+        }
+        rustls::Error::InvalidCertificate(_) => Some(Reason::NotTrusted),
+        rustls::Error::AlertReceived(alert) if is_about_us(*alert) => Some(Reason::Rejected),
+        _ => None,
     }
 }
 

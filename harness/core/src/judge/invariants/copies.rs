@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Found, History, finding, history::key, pods};
+use super::{Found, History, finding, pods, workload::key};
 use crate::{
     case::model::Invariant,
     judge::{

@@ -8,9 +8,13 @@ use std::{
 
 use serde_json::Value;
 
-use super::{cluster::OfCluster, pods, shadows::Shadows};
+use super::{
+    cluster::OfCluster,
+    families::Families,
+    shadows::Shadows,
+    workload::{Workload, key},
+};
 use crate::{
-    case::model::ObjectRef,
     judge::{
         failovers::{self, Task},
         order::{Placed, Precedence},
@@ -18,9 +22,6 @@ use crate::{
     select::{BINDING_KINDS, EXECUTION_NAMESPACE},
     timeline::{Change, Entry, Event, ObjectId, Revision},
 };
-
-/// A workload on whatever cluster: kind, namespace (empty for what has none) and name.
-pub(super) type Workload = (String, String, String);
 
 /// A timeline, sorted.
 pub(super) struct History<'a> {
@@ -70,7 +71,7 @@ impl<'a> History<'a> {
             events: BTreeMap::new(),
             latest: Vec::with_capacity(entries.len()),
         };
-        let mut families = pods::Families::default();
+        let mut families = Families::default();
         let mut shadows = Shadows::default();
         let mut latest = Duration::ZERO;
         for (place, entry) in entries.iter().enumerate() {
@@ -83,13 +84,7 @@ impl<'a> History<'a> {
         history
     }
 
-    fn sort_in(
-        &mut self,
-        place: usize,
-        (entry, revision): Placed<'a>,
-        families: &mut pods::Families,
-        shadows: &mut Shadows,
-    ) {
+    fn sort_in(&mut self, place: usize, (entry, revision): Placed<'a>, families: &mut Families, shadows: &mut Shadows) {
         let id = ObjectId::of(revision);
         let workload = (id.kind.clone(), id.namespace.clone(), id.name.clone());
         let copies = self.copies.get_mut(&workload);
@@ -237,15 +232,6 @@ pub(super) fn bound_by(binding: &Value) -> Workload {
         value.and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     (text("kind"), text("namespace"), text("name"))
-}
-
-/// Identity that a template and its copies share.
-pub(super) fn key(workload: &ObjectRef) -> Workload {
-    (
-        workload.kind.clone(),
-        workload.namespace.clone().unwrap_or_default(),
-        workload.name.clone(),
-    )
 }
 
 /// The workloads that a Work says are healthy where it brings them.

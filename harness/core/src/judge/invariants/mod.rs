@@ -14,8 +14,8 @@
 //!
 //! Each invariant is a function of the `History` that says how often it had something to judge and what it found.
 //! `history` sorts a timeline once, so that thousands of failovers in it are judged in little more time than it takes
-//! to read them;
-//! `cluster` is what is kept of Clusters.
+//! to read them; `cluster` is what is kept of Clusters, `families` and `workload` tell which workload an object belongs
+//! to.
 
 mod bare;
 mod bindings;
@@ -25,6 +25,7 @@ mod copies;
 mod difference;
 mod excuses;
 mod failing;
+mod families;
 mod following;
 mod gates;
 mod history;
@@ -40,6 +41,7 @@ mod shadows;
 mod state;
 mod tainting;
 mod taints;
+mod workload;
 mod writers;
 
 pub use writers::{awaits_garbage_collector, left_over};

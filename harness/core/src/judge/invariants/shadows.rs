@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::history::Workload;
+use super::workload::Workload;
 use crate::{
     judge::order::Placed,
     names::ClusterName,

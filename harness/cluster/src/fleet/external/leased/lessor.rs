@@ -27,7 +27,7 @@ use super::super::{
     refused, remains,
     translated::{End, translated},
 };
-use super::{CASE, LeasedFleet};
+use super::LeasedFleet;
 use crate::{
     admission::{Admission, Site},
     clock::tokio_clock,
@@ -283,7 +283,7 @@ async fn create_namespace(
     case: &CaseId,
     mut labels: BTreeMap<String, String>,
 ) -> Result<(), FleetError> {
-    labels.insert(CASE.to_owned(), case.to_string());
+    labels.insert(remains::CASE.to_owned(), case.to_string());
     let namespace = Namespace {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),

@@ -42,9 +42,6 @@ use crate::{
 
 pub(super) use self::lessor::Lessor;
 
-/// Label of a case's namespace.
-pub(super) const CASE: &str = "baton.dev/case";
-
 /// Longest time until all removed objects are gone.
 pub(super) const CLEANED_WITHIN: Duration = Duration::from_secs(120);
 
