@@ -4,7 +4,7 @@ use std::{error::Error, io};
 
 use rustls::{AlertDescription, CertificateError};
 
-/// Why a TLS connection failed.
+/// Reason of a failed TLS connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
     /// The certificate of the server has expired.
@@ -15,7 +15,7 @@ pub(super) enum Reason {
     Rejected,
 }
 
-/// Returns why a request failed, if TLS is the reason.
+/// Returns the reason of a failed request, if the TLS connection failed.
 pub(super) fn reason(error: &kube::Error) -> Option<Reason> {
     match cause(error)? {
         rustls::Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
