@@ -32,9 +32,7 @@ use syn::{
 const KNOWN: &[(&str, &str)] = &[
     ("controller/runtime", "reconcile::status -> reconcile::evict"),
     ("harness/apiserver/kinds", "validation::selectors -> validation::checks"),
-    ("harness/apiserver/machinery", "merge::last_applied -> merge::apply"),
     ("harness/apiserver/machinery", "merge::versioned -> merge::apply"),
-    ("harness/apiserver/machinery", "merge::strategic -> merge::order"),
     ("harness/apiserver/machinery", "schema::node -> schema::cel"),
     ("harness/apiserver/machinery", "schema::structure -> schema::cel"),
     (
@@ -63,15 +61,7 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     (
         "harness/apiserver/server",
-        "handlers::verbs::write -> handlers::verbs::create",
-    ),
-    (
-        "harness/apiserver/server",
         "handlers::verbs::tokens -> handlers::verbs::reviews",
-    ),
-    (
-        "harness/apiserver/server",
-        "handlers::verbs::write -> handlers::verbs::scale",
     ),
     ("harness/apiserver/server", "store::stored -> store::commits"),
     ("harness/apiserver/server", "handlers::versioning -> handlers::codecs"),

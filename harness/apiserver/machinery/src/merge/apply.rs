@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::conflict::{Conflict, Conflicts};
-use super::last_applied;
+use super::last_applied::{self, Refused};
 use super::managed_fields::{self, ManagerKey, Managers, Operation, Owned};
 use super::set::Set;
 use super::typed::{TypeErrors, check, combine, fields_of};
@@ -309,9 +309,6 @@ fn acceptable(model: &TypeModel, applied: &Value, write: &Write<'_>) -> Result<(
     let about = format!("{namespace}/{name}; {group_version}, Kind={kind}");
     Err(ApplyError::Document { about, source })
 }
-
-/// The conflicting managers and the fields of each.
-pub(super) type Refused = Vec<(ManagerKey, Set)>;
 
 /// Reason for which nothing was merged.
 enum Unmerged {

@@ -3,10 +3,13 @@
 
 use serde_json::Value;
 
-use super::apply::Refused;
+use super::managed_fields::ManagerKey;
 use super::set::Set;
 use super::typed::{compare, fields_of};
 use super::types::TypeModel;
+
+/// The conflicting managers and the fields of each.
+pub(super) type Refused = Vec<(ManagerKey, Set)>;
 
 /// The manager that kubectl uses for server-side apply.
 pub(super) const MANAGER: &str = "kubectl";

@@ -8,6 +8,7 @@
 
 pub mod apply;
 pub mod conflict;
+mod error;
 pub mod field_validation;
 pub mod json_patch;
 mod last_applied;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::strategic::MergeError;
+use super::error::MergeError;
 use crate::go_fmt;
 
 /// How items are matched: by the value of a key or, if the key is empty, by comparing whole items.

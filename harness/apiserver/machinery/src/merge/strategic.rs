@@ -8,37 +8,12 @@ use super::order::{self, Order};
 use super::types::{Node, NodeId, Patch, TypeModel, UNTYPED};
 use crate::go_fmt;
 
+pub use super::error::MergeError;
+
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_PREFIX: &str = "$deleteFromPrimitiveList/";
 const ORDER_PREFIX: &str = "$setElementOrder/";
-
-/// Reason for which a patch cannot be applied.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MergeError {
-    /// The patch is malformed: 400.
-    #[error("{0}")]
-    BadRequest(String),
-    /// The patch cannot be understood: 422.
-    #[error("{0}")]
-    Unprocessable(String),
-    /// Everything else: 500 without a reason.
-    #[error("{0}")]
-    Internal(String),
-}
-
-impl MergeError {
-    fn bad(message: &str) -> Self {
-        Self::BadRequest(message.to_owned())
-    }
-
-    fn type_mismatch(expected: &str, actual: &Value) -> Self {
-        Self::Internal(format!(
-            "expected a {expected}, but received a {}",
-            go_fmt::type_name(actual)
-        ))
-    }
-}
 
 type Members = Map<String, Value>;
 

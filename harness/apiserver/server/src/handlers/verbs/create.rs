@@ -10,6 +10,7 @@ use crate::api_error::ApiError;
 use crate::handlers::admission::plugins::{AdmissionRequest, Operation};
 use crate::handlers::codecs::reply::{Reply, Shown};
 use crate::handlers::field_managers::check_options;
+use crate::handlers::verbs::named::check_namespace;
 use crate::handlers::verbs::write::stored_by;
 use crate::handlers::{Call, Core, strategy};
 use crate::store::{Expect, key};
@@ -148,20 +149,4 @@ fn taken(call: &Call, name: &str, found: Option<&Value>) -> ApiError {
         error.message = format!("object is being deleted: {}", error.message);
     }
     error
-}
-
-/// Sets the namespace of the object to that of the path; refuses another one.
-pub(in crate::handlers) fn check_namespace(call: &Call, object: &mut Value) -> Result<(), ApiError> {
-    match (&call.namespace, meta::namespace(object)) {
-        (Some(namespace), None) => meta::set(object, "namespace", namespace.clone()),
-        (Some(namespace), Some(given)) if namespace == given => {}
-        (None, None) => {}
-        (None, Some(_)) => meta::unset(object, "namespace"),
-        (Some(_), Some(_)) => {
-            return Err(ApiError::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
-        }
-    }
-    Ok(())
 }

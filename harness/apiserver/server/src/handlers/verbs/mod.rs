@@ -4,6 +4,7 @@ pub(in crate::handlers) mod connect;
 mod create;
 pub(crate) mod delete;
 mod evict;
+mod named;
 mod options;
 mod patch;
 mod read;

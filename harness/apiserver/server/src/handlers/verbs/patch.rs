@@ -109,8 +109,8 @@ impl Core {
             let outcome = apply(call.resource.model(), old, &applied, &write, force).map_err(apply_error)?;
             let mut object = outcome.object;
             decode::check_type(call, &mut object)?;
-            crate::handlers::verbs::write::check_name(call, &object)?;
-            crate::handlers::verbs::create::check_namespace(call, &mut object)?;
+            crate::handlers::verbs::named::check_name(call, &object)?;
+            crate::handlers::verbs::named::check_namespace(call, &mut object)?;
             strategy::decode(&call.resource, &mut object).map_err(ApiError::plain_500)?;
             Ok(object)
         };
@@ -265,8 +265,8 @@ fn patched(
     if let Err(error) = report(call, findings, &mut warnings) {
         return Err(invalid_patch(quoted(), &error));
     }
-    crate::handlers::verbs::write::check_name(call, &new)?;
-    crate::handlers::verbs::create::check_namespace(call, &mut new)?;
+    crate::handlers::verbs::named::check_name(call, &new)?;
+    crate::handlers::verbs::named::check_namespace(call, &mut new)?;
     Ok((new, warnings))
 }
 

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::api_error::ApiError;
 use crate::handlers::codecs::decode;
 use crate::handlers::codecs::reply::Reply;
-use crate::handlers::verbs::{create, tokens};
+use crate::handlers::verbs::named::check_namespace;
+use crate::handlers::verbs::tokens;
 use crate::handlers::{Call, Core};
 
 /// Answers a review; `None` if the call is for something else.
@@ -30,7 +31,7 @@ pub(in crate::handlers) fn answer(
 fn read(call: &Call, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
     let mut review = decode::checked(call, warnings)?;
     if call.resource.namespaced {
-        create::check_namespace(call, &mut review)?;
+        check_namespace(call, &mut review)?;
     }
     Ok(review)
 }

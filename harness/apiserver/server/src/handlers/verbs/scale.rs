@@ -13,8 +13,8 @@ use crate::api_error::{About, ApiError};
 use crate::handlers::codecs::decode;
 use crate::handlers::codecs::reply::Reply;
 use crate::handlers::field_managers::{cannot_be_handled, check_options, invalid_patch, report};
+use crate::handlers::verbs::named::check_name;
 use crate::handlers::verbs::patch::{STRATEGIC, applied, apply_error, patch_other};
-use crate::handlers::verbs::write::check_name;
 use crate::handlers::{Call, Core, Verb};
 use crate::registry::Resource;
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::api_error::{About, ApiError};
 use crate::handlers::authentication::{AUDIENCE, accounts};
 use crate::handlers::codecs::reply::Reply;
-use crate::handlers::verbs::create;
+use crate::handlers::verbs::named::check_namespace;
 use crate::handlers::verbs::reviews::reviewed;
 use crate::handlers::{Call, Core};
 use crate::store::key;
@@ -62,7 +62,7 @@ impl Core {
     ) -> Result<Reply, ApiError> {
         let account = self.find(call)?.value();
         codec::decode("authentication.k8s.io", "v1", "TokenRequest", &mut request).map_err(ApiError::bad_request)?;
-        create::check_namespace(call, &mut request)?;
+        check_namespace(call, &mut request)?;
         let name = call.name.as_deref().unwrap_or_default();
         let spec = complete(request.get("spec"));
         check_token(name, &request, &spec)?;

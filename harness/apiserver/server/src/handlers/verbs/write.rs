@@ -14,7 +14,7 @@ use crate::handlers::admission::plugins::{AdmissionRequest, Operation};
 use crate::handlers::codecs::decode;
 use crate::handlers::codecs::reply::{Reply, Shown};
 use crate::handlers::field_managers::check_options;
-use crate::handlers::verbs::create::check_namespace;
+use crate::handlers::verbs::named::{check_name, check_namespace};
 use crate::handlers::verbs::scale;
 use crate::handlers::versioning::ToStore;
 use crate::handlers::{Call, Caller, Core, strategy};
@@ -232,19 +232,6 @@ pub(crate) fn is_released(resource: &Resource, object: &Value) -> bool {
 fn same(new: &Value, old: &Value) -> bool {
     meta::same_but(Some(new), Some(old), "metadata")
         && meta::same_but(new.get("metadata"), old.get("metadata"), "resourceVersion")
-}
-
-pub(in crate::handlers) fn check_name(call: &Call, object: &Value) -> Result<(), ApiError> {
-    let wanted = call.name.as_deref().unwrap_or_default();
-    match meta::name(object) {
-        Some(name) if name == wanted => Ok(()),
-        Some(name) => Err(ApiError::bad_request(format!(
-            "the name of the object ({name}) does not match the name on the URL ({wanted})"
-        ))),
-        None => Err(ApiError::bad_request(format!(
-            "the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
-        ))),
-    }
 }
 
 /// Fills in the immutable metadata that an update leaves out; validation refuses other values.
