@@ -290,12 +290,7 @@ impl BackendOptions {
         } else {
             None
         };
-        runtime()?.block_on(async {
-            tokio::select! {
-                external = waiting(self.connect(embedded)) => external,
-                () = needs.interrupt.asked() => Err(BackendError::Boot(BootError::Interrupted)),
-            }
-        })
+        connected(needs.interrupt, self.connect(embedded))
     }
 
     /// Connects to existing clusters, or to an existing control plane with members of this process.
@@ -318,10 +313,7 @@ impl BackendOptions {
             address: self.address,
             webhooks: self.address.or_else(|| clusters.loopback()),
         };
-        let external = External::connect("kubeconfig", clusters, options).await?;
-        for namespace in external.removed() {
-            errln!("warning: removed what a killed run had left, such as the namespace {namespace}");
-        }
+        let external = existing(clusters, options).await?;
         Ok(match embedded {
             Some(members) => external.keeping(members),
             None => external,
@@ -349,6 +341,28 @@ impl BackendOptions {
 
 /// Time after which a message names what the program waits for.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Waits for existing clusters, unless the user interrupts.
+pub(crate) fn connected(
+    interrupt: &Interrupt,
+    connecting: impl Future<Output = Result<External, BackendError>>,
+) -> Result<External, BackendError> {
+    runtime()?.block_on(async {
+        tokio::select! {
+            external = waiting(connecting) => external,
+            () = interrupt.asked() => Err(BackendError::Boot(BootError::Interrupted)),
+        }
+    })
+}
+
+/// Makes a backend of existing clusters, and names what a killed run had left there.
+pub(crate) async fn existing(clusters: Clusters, options: Options) -> Result<External, BackendError> {
+    let external = External::connect("kubeconfig", clusters, options).await?;
+    for namespace in external.removed() {
+        errln!("warning: removed what a killed run had left, such as the namespace {namespace}");
+    }
+    Ok(external)
+}
 
 /// Awaits a future, and prints a message if it takes long: a credential plugin may wait for a login.
 pub(crate) async fn waiting<T>(connected: impl Future<Output = T>) -> T {

@@ -43,6 +43,8 @@ pub struct Fleet {
     pub members: BTreeMap<String, ApiServer>,
     pub clock: Clock,
     pub records: Vec<Record>,
+    /// The longest wait for a record.
+    pub timeout: Duration,
     commits: SelectAll<futures::stream::BoxStream<'static, Record>>,
     kubelets: Vec<tokio::task::JoinHandle<()>>,
 }
@@ -83,6 +85,7 @@ impl Fleet {
             controller: None,
             commits: SelectAll::new(),
             records: Vec::new(),
+            timeout: TIMEOUT,
             kubelets: members
                 .values()
                 .map(|member| tokio::spawn(kubelet(member.clone())))
@@ -280,7 +283,7 @@ impl Fleet {
     /// Waits for a matching record after the position.
     pub async fn until(&mut self, from: usize, what: &str, wanted: impl Fn(&Record) -> bool) -> Record {
         let mut at = from;
-        let deadline = Instant::now() + TIMEOUT;
+        let deadline = Instant::now() + self.timeout;
         loop {
             while at < self.records.len() {
                 if wanted(&self.records[at]) {

@@ -12,9 +12,13 @@ use serde_json::json;
 
 use crate::fleet::{DEPLOYMENTS, Fleet, POLICIES, cluster_path, deployment, directly, policy, stateful};
 
+/// The longest wait: time is real in these tests.
+const REAL_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// A fleet whose controller reaches control plane and members over HTTPS, as long as the servers are kept.
 async fn over_https(members: &[&str]) -> (Fleet, Vec<Serving>) {
     let mut fleet = Fleet::start(members).await;
+    fleet.timeout = REAL_TIMEOUT;
     let control = fleet.control.serve().await.unwrap();
     let kubeconfig = Kubeconfig::from_yaml(&control.kubeconfig()).unwrap();
     let mut serving = vec![control];

@@ -28,7 +28,6 @@ use crate::{
     interrupt::Interrupt,
     load::{self, Suite},
     options::RunOptions,
-    provision::BootError,
     report::file,
     scale::{self, page, table},
     terminal::{err, errln, out, outln},
@@ -213,13 +212,7 @@ fn existing(arguments: &ScaleRun, interrupt: &Interrupt) -> Result<External, Bac
             address: None,
             webhooks: clusters.loopback(),
         };
-        Ok(External::connect("kubeconfig", clusters, options).await?)
+        backend::existing(clusters, options).await
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        tokio::select! {
-            connected = backend::waiting(connected) => connected,
-            () = interrupt.asked() => Err(BackendError::Boot(BootError::Interrupted)),
-        }
-    })
+    backend::connected(interrupt, connected)
 }

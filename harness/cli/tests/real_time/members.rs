@@ -17,7 +17,7 @@ use baton_core::scale::report::{End, ScaleReport};
 use jiff::Timestamp;
 use kube::{
     Api, Client,
-    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams},
+    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams},
     runtime::wait::{Condition, await_condition},
 };
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ fn is_ready(conditions: &Value) -> bool {
     conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
 }
 
-/// A process with two members, which is killed if a test fails.
+/// A process with members, which is killed if a test fails.
 struct Members(Child);
 
 impl Members {
@@ -211,6 +211,57 @@ fn an_unregistered_member_is_named_with_a_remedy() {
             && told.contains("`baton member` registers members"),
         "{told}"
     );
+    assert_eq!(process.end(), Some(0));
+}
+
+#[test]
+fn a_registration_that_leads_to_no_member_is_named_with_a_remedy() {
+    let runtime = Runtime::new().unwrap();
+    let server = control_plane(&runtime);
+    let kubeconfig = server.control().kubeconfig().unwrap();
+    let process = members(1, 2, kubeconfig);
+    let wrong = [
+        (
+            "v1",
+            "Secret",
+            json!({"data": {"token": null}}),
+            Some(3),
+            "the secret karmada-cluster/member1 of the Cluster member1 has no token",
+        ),
+        (
+            "cluster.karmada.io/v1alpha1",
+            "Cluster",
+            json!({"spec": {"secretRef": {"name": "missing"}}}),
+            Some(3),
+            "the secret karmada-cluster/missing of the Cluster member1 cannot be read",
+        ),
+        (
+            "cluster.karmada.io/v1alpha1",
+            "Cluster",
+            json!({"spec": {"secretRef": null}}),
+            Some(2),
+            "the Cluster member1 has no spec.secretRef.namespace; it seems to be in pull mode",
+        ),
+    ];
+    for (api_version, kind, merge, exit, cause) in wrong {
+        runtime.block_on(async {
+            let client = server.control().inside("test");
+            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+            let objects: Api<DynamicObject> = match kind {
+                "Secret" => Api::namespaced_with(client, "karmada-cluster", &resource),
+                _ => Api::all_with(client, &resource),
+            };
+            let merge = Patch::Merge(merge);
+            objects.patch("member1", &PatchParams::default(), &merge).await.unwrap();
+        });
+        let (code, _, told) = outcome(&scale(kubeconfig, &["--members", "2"]));
+        assert_eq!(code, exit, "{told}");
+        assert!(
+            told.contains(cause) && told.contains("registered in push mode"),
+            "{told}"
+        );
+    }
     assert_eq!(process.end(), Some(0));
 }
 

@@ -3,7 +3,8 @@
 //!
 //! In reading order:
 //!
-//! - [`access`]: kubeconfigs and addresses; `registered`: members by their registration; `check`: preconditions of clusters; `tls`: reasons of failed connections;
+//! - [`access`]: kubeconfigs and addresses; `registered`: members by their registration; `check`: preconditions of
+//!   clusters; `tls`: reasons of failed connections;
 //! - [`External`]: the backend; `leased`: a fleet for one case, with a separate namespace; `fault_proxies`: proxies
 //!   between the target and the clusters; `credentials`: tokens for targets that connect directly;
 //! - `reach`: steps that these clusters cannot carry out;

@@ -39,7 +39,7 @@ pub enum RegisteredError {
         there: Vec<String>,
     },
     /// A Cluster lacks a field that leads to its API server.
-    #[error("the Cluster {name} has no {field}, as in pull mode")]
+    #[error("the Cluster {name} has no {field}; it seems to be in pull mode")]
     Pull {
         /// Name of the member.
         name: ClusterName,
@@ -79,7 +79,10 @@ impl RegisteredError {
             Self::Pull { .. } | Self::Secret { .. } | Self::NoToken { .. } => {
                 "members must be registered in push mode, with a secret that the kubeconfig's user may read".to_owned()
             }
-            Self::Fleet(_) | Self::Clusters(_) | Self::Access(_) => {
+            Self::Access(_) => {
+                "the Cluster and its secret must have an address and a token that can be used".to_owned()
+            }
+            Self::Fleet(_) | Self::Clusters(_) => {
                 "--kubeconfig and --control must lead to a control plane with the failover API".to_owned()
             }
         }
