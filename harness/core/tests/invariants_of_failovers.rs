@@ -8,7 +8,7 @@ use baton_core::{
     case::model::{Action, ControllerSetup, Fault, Invariant, Move, MoveFault, Place, WritePoint},
     judge::{self, invariants},
     plan::Plan,
-    timeline::{Change, HANDS, Mark},
+    timeline::{Change, HANDS, Mark, StepEnd},
 };
 use common::story::{Story, TARGET, binding, cluster, failed, none, with};
 use rstest::rstest;
@@ -481,4 +481,29 @@ fn at_rest_nobody_writes(#[case] wrote: Option<f64>, #[case] leads: usize) {
     assert_eq!(verdict.warnings.iter().filter(|it| it.title == title).count(), leads);
     assert!(verdict.findings.iter().all(|it| it.title != title));
     assert!(Invariant::ComesToRest.proves().is_empty());
+}
+
+/// A step `settle` ends once nothing has changed for a minute: the writes before that minute are no writes at rest.
+#[test]
+fn the_last_write_before_settle_ends_is_not_at_rest() {
+    let mut story = at_rest(false, false, true, None, 100.0)
+        .mark(
+            3.5,
+            Mark::StepStarted {
+                step: 0,
+                text: String::new(),
+            },
+        )
+        .mark(
+            69.0,
+            Mark::StepEnded {
+                step: 0,
+                end: StepEnd::Done,
+            },
+        );
+    story.0.sort_by_key(|entry| entry.at);
+    let mut plan = Plan::of_actions("at-rest", 2, [Action::Settle(Duration::from_secs(600))]);
+    plan.controller = state_on();
+    let verdict = judge::judge(&plan, &story.timeline());
+    assert_eq!(verdict.warnings, []);
 }

@@ -226,7 +226,8 @@ pub(super) fn comes_to_rest(
         return found;
     }
     found.judged += 1;
-    let meanwhile = |entry: &Entry| (at..at + REST).contains(&entry.at);
+    // After a step `settle` that ended early, the last writes were at this very moment.
+    let meanwhile = |entry: &Entry| at < entry.at && entry.at < at + REST;
     let mut writes = bindings::revisions(history)
         .filter(|(entry, it)| meanwhile(entry) && target.wrote(it) == Some(true) && it.kind != "Lease");
     if let Some((entry, revision)) = writes.next() {
