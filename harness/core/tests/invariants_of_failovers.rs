@@ -429,6 +429,39 @@ fn next_copy_beside() -> Story {
     then(failing(json!({})), under_way(&["member1"], &["member2"])).copy(7.0, "member2", Change::Added)
 }
 
+/// A workload that leaves member1 under Gracefully, and then member2 under Directly, where its copy goes at some second.
+fn gracefully_then_directly(gone: f64) -> Story {
+    let task = |from: &str, mode: &str| json!({"fromCluster": from, "purgeMode": mode, "reason": "ApplicationFailure"});
+    let (first, second) = (task("member1", "Gracefully"), task("member2", "Directly"));
+    let bound = |result: &[&str], tasks: &[&Value]| {
+        binding(
+            "web",
+            json!({"clusters": named(result), "gracefulEvictionTasks": tasks}),
+        )
+    };
+    let mut story = Story::begin()
+        .target(0.0, "ResourceBinding", bound(&["member1"], &[]))
+        .copy(0.0, "member1", Change::Added)
+        .target(1.0, "ResourceBinding", bound(&[], &[&first]))
+        .target(2.0, "ResourceBinding", bound(&["member2"], &[&first]))
+        .copy(3.0, "member2", Change::Added)
+        .target(4.0, "ResourceBinding", bound(&[], &[&first, &second]))
+        .target(4.1, "ResourceBinding", bound(&["member3"], &[&first, &second]))
+        .copy(6.0, "member3", Change::Added)
+        .copy(gone, "member2", Change::Deleted);
+    story.0.sort_by_key(|entry| entry.at);
+    story
+}
+
+/// The copy that stays under Gracefully does not count.
+#[rstest]
+#[case::one_after_the_other(gracefully_then_directly(5.0), &[])]
+#[case::two_at_once(gracefully_then_directly(7.0), &["PRG-03"])]
+fn under_directly_one_copy_exists_beside_those_of_other_modes(#[case] story: Story, #[case] refuted: &[&str]) {
+    let refuted = refuted.iter().map(ToString::to_string).collect();
+    assert_eq!(found(story, Invariant::AtMostOneLiveCopy), (true, refuted));
+}
+
 /// A failover that is over at second 9; then nothing happens for a while, but a write of the implementation at a second.
 fn at_rest(task_stays: bool, old_stays: bool, new_is_made: bool, wrote: Option<f64>, until: f64) -> Story {
     let mut healthy = under_way(&["member1"], &["member2"]);

@@ -97,19 +97,31 @@ impl Task {
     }
 }
 
-/// The Directly tasks of a workload that ran on one cluster.
-#[derive(Debug)]
-pub struct Migrations<'t>(pub Vec<&'t Task>);
+/// The tasks of a workload that ran on one cluster.
+#[derive(Debug, Default)]
+pub struct Migrations<'t> {
+    /// Those under Directly.
+    pub directly: Vec<&'t Task>,
+    /// Those under other modes.
+    pub others: Vec<&'t Task>,
+}
 
 impl Migrations<'_> {
     /// Returns `true` if copies on these clusters at an entry belong to a migration: the binding has a task, or a task evicts
     /// the workload from one of the clusters. A policy that moves a workload later may do it in any order.
     pub fn concern<'c>(&self, seq: u64, clusters: impl IntoIterator<Item = &'c ClusterName>) -> bool {
         let clusters: BTreeSet<&ClusterName> = clusters.into_iter().collect();
-        self.0.iter().any(|task| {
+        self.directly.iter().any(|task| {
             let is_pending = task.written.seq < seq && task.is_pending_at(seq);
             is_pending || (task.is_to_remove_at(seq) && clusters.contains(&task.from))
         })
+    }
+
+    /// Returns `true` if a copy on this cluster may exist beside others at an entry: a task of another mode evicts it.
+    pub fn may_stay(&self, seq: u64, cluster: &ClusterName) -> bool {
+        self.others
+            .iter()
+            .any(|task| task.from == *cluster && task.is_to_remove_at(seq))
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Found, History, finding, pods, workload::key};
 use crate::{
     case::model::Invariant,
     judge::{
-        failovers::{Migrations, Task},
+        failovers::Migrations,
         order::{Before, Placed, Precedence},
     },
     names::ClusterName,
@@ -128,17 +128,15 @@ fn too_close(gone: Placed<'_>, created: Placed<'_>) -> String {
 /// PRG-03: while a workload that ran on one cluster leaves it under Directly, no two members hold it at once.
 pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
     let mut found = Found::default();
-    let mut of_workloads: BTreeMap<_, Vec<&Task>> = BTreeMap::new();
-    for task in history
-        .tasks
-        .iter()
-        .filter(|task| task.is_directly() && task.ran_alone())
-    {
-        of_workloads.entry(key(&task.workload)).or_default().push(task);
+    let mut of_workloads: BTreeMap<_, Migrations<'_>> = BTreeMap::new();
+    for task in history.tasks.iter().filter(|task| task.ran_alone()) {
+        let Migrations { directly, others } = of_workloads.entry(key(&task.workload)).or_default();
+        if task.is_directly() { directly } else { others }.push(task);
     }
-    for tasks in of_workloads.into_values() {
-        let Some(task) = tasks.first().copied() else { continue };
-        let migrations = Migrations(tasks);
+    for migrations in of_workloads.into_values() {
+        let Some(task) = migrations.directly.first().copied() else {
+            continue;
+        };
         found.judged += 1;
         let on_members = history.copies_of(task).iter().copied();
         let copies: Vec<Placed<'_>> = on_members.filter(|(_, it)| !it.cluster.is_control()).collect();
@@ -157,10 +155,12 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
                 finding(Invariant::AtMostOneLiveCopy, entry, object, expected(), seen)
             };
             // One finding for each time that two copies begin to exist, not for each revision in between.
-            let overlaps = holders.len() > 1 && migrations.concern(entry.seq, holders.keys().copied());
+            let mut rivals = holders.clone();
+            rivals.retain(|cluster, _| !migrations.may_stay(entry.seq, cluster));
+            let overlaps = rivals.len() > 1 && migrations.concern(entry.seq, rivals.keys().copied());
             if overlaps && !overlapping {
-                let all = holders.keys().map(|it| it.as_str()).collect::<Vec<_>>().join(" and ");
-                match overlap(&copies, &holders, &history.precedence) {
+                let all = rivals.keys().map(|it| it.as_str()).collect::<Vec<_>>().join(" and ");
+                match overlap(&copies, &rivals, &history.precedence) {
                     There::No => {}
                     There::Yes(_) => found.findings.push(of(format!("copies on {all} at the same time"))),
                     There::Unknown(gone) => found.cannot_tell(of(too_close(gone, (entry, revision)))),
@@ -182,7 +182,9 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
 
 /// Finds shadow copies on one cluster while a copy is on another one, when they are created and when a task is written.
 fn shadows(history: &History<'_>, migrations: &Migrations<'_>, copies: &[Placed<'_>], found: &mut Found) {
-    let Some(task) = migrations.0.first() else { return };
+    let Some(task) = migrations.directly.first() else {
+        return;
+    };
     let shadows = history.shadows_of(task);
     let holders: BTreeSet<&ClusterName> = copies.iter().map(|(_, it)| &it.cluster).collect();
     for shadow in shadows.iter().filter(|(_, it)| it.change == Change::Added) {
@@ -192,12 +194,13 @@ fn shadows(history: &History<'_>, migrations: &Migrations<'_>, copies: &[Placed<
             .find(|(entry, it)| entry.seq > shadow.0.seq && it.change == Change::Deleted && ObjectId::of(it) == id);
         let is_there =
             |(entry, _): &Placed<'_>| entry.seq >= shadow.0.seq && gone.is_none_or(|(gone, _)| entry.seq < gone.seq);
-        let tasks = migrations.0.iter().filter_map(|task| history.written(task));
+        let tasks = migrations.directly.iter().filter_map(|task| history.written(task));
         let moments = std::iter::once(*shadow).chain(tasks).filter(is_there);
         let beside = moments.into_iter().find_map(|moment| {
             let concerned = |other: &&ClusterName| {
-                let begins = migrations.0.iter().any(|task| task.written.seq == moment.0.seq);
-                begins || migrations.concern(moment.0.seq, [*other, &shadow.1.cluster])
+                let begins = migrations.directly.iter().any(|task| task.written.seq == moment.0.seq);
+                let concerned = begins || migrations.concern(moment.0.seq, [*other, &shadow.1.cluster]);
+                concerned && !migrations.may_stay(moment.0.seq, other)
             };
             let others = holders
                 .iter()

@@ -40,7 +40,10 @@ pub(super) fn one_copy(history: &History<'_>, plan: Option<&Plan>) -> Found {
             .tasks_of(id)
             .filter(|it| it.is_directly() && it.ran_alone())
             .collect();
-        let migrations = Migrations(tasks);
+        let migrations = Migrations {
+            directly: tasks,
+            others: Vec::new(),
+        };
         let created = copies
             .iter()
             .copied()

@@ -24,7 +24,8 @@ pub(super) fn overlap(history: &History<'_>, task: &Task, migrations: &Migration
         } else {
             live.insert(pod);
         }
-        let clusters: BTreeSet<&ClusterName> = live.iter().map(|(cluster, _)| cluster).collect();
+        let clusters = live.iter().map(|(cluster, _)| cluster);
+        let clusters: BTreeSet<&ClusterName> = clusters.filter(|it| !migrations.may_stay(entry.seq, it)).collect();
         let overlaps = clusters.len() > 1 && migrations.concern(entry.seq, clusters.iter().copied());
         if overlaps && !overlapping {
             let all: Vec<&str> = clusters.into_iter().map(ClusterName::as_str).collect();
