@@ -12,7 +12,10 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client,
-    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ObjectMeta, Patch, PatchParams, PostParams},
+    api::{
+        ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, Patch, PatchParams,
+        PostParams,
+    },
     discovery::{self, ApiCapabilities, Scope},
     runtime::{conditions, wait},
 };
@@ -223,6 +226,23 @@ pub async fn get(client: &Client, of: &ObjectRef) -> Result<Option<Value>, Actio
     let object = api.get_opt(&of.name).await.map_err(refused(&what))?;
     // An object that was parsed from JSON can always be written as JSON.
     Ok(object.map(|object| serde_json::to_value(object).unwrap_or_default()))
+}
+
+/// Lists the objects of a kind in a namespace.
+pub async fn list(client: &Client, api_version: &str, kind: &str, namespace: &str) -> Result<Vec<Value>, ActionError> {
+    let what = format!("listing {kind}");
+    let served = served(client, api_version, kind).await?;
+    let listed = scoped(client, &served, Some(namespace))
+        .list(&ListParams::default())
+        .await;
+    let objects = listed
+        .map_err(refused(&what))?
+        .items
+        .into_iter()
+        .map(serde_json::to_value);
+    objects
+        .collect::<Result<_, _>>()
+        .map_err(|error| refused(&what)(kube::Error::SerdeError(error)))
 }
 
 /// Applies a merge patch to an object, and returns the stored object.

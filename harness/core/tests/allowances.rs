@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use baton_core::{
-    case::model::{Action, Fault, Invariant, Place},
+    case::model::{Action, Fault, Invariant, Move, MoveFault, Place, WritePoint},
     plan::Plan,
     timeline::{Change, Mark},
 };
@@ -99,6 +99,36 @@ fn an_eviction_is_late_only_by_the_time_in_which_it_could_be_made(#[case] fault:
     let (judged, found) = fault
         .put_into(late())
         .judged_by(Invariant::LateEvictionIsExplained, &fault.plan());
+    assert_eq!((judged, found), (1, refuted.iter().map(ToString::to_string).collect()));
+}
+
+#[rstest]
+#[case::watches_were_held(MoveFault::HoldWatches, &[])]
+#[case::a_user_removed_taints(MoveFault::FlapTaints, &["OBS-02"])]
+#[case::a_user_edited_policies(MoveFault::EditPolicies, &["OBS-02"])]
+fn a_move_of_users_disturbs_nothing(#[case] fault: MoveFault, #[case] refuted: &[&str]) {
+    let it = Move {
+        at: WritePoint {
+            on: Place::Control,
+            kind: "ResourceBinding".to_owned(),
+            verb: "patch".to_owned(),
+            subresource: None,
+            nth: 1,
+        },
+        fault,
+        lasts: Duration::from_secs(10),
+    };
+    let mark = Mark::Moved {
+        step: 0,
+        text: it.to_string(),
+        member: None,
+        lasts_secs: it.lasts.as_secs_f64(),
+    };
+    let mut plan = Plan::of_actions("moved", 2, [Action::Inject(Fault::Move(it))]);
+    plan.controller = with(true, &[]);
+    let mut story = late().mark(1.0, mark);
+    story.0.sort_by_key(|entry| entry.at);
+    let (judged, found) = story.judged_by(Invariant::LateEvictionIsExplained, &plan);
     assert_eq!((judged, found), (1, refuted.iter().map(ToString::to_string).collect()));
 }
 

@@ -164,7 +164,7 @@ fn moves_stand_before_their_steps_and_are_read_as_they_were_written() {
             if fault == MoveFault::CrashAfter {
                 it.lasts = Duration::from_secs(30);
             }
-            if fault == MoveFault::CutOff {
+            if fault.needs_member() {
                 it.at.on = Place::Role("origin".into());
             }
             if fault == MoveFault::Rival {

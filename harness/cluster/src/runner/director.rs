@@ -6,7 +6,6 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use baton_core::{
@@ -24,14 +23,13 @@ use tokio::{
 };
 
 use super::{
-    Run,
-    step_error::StepError,
+    policies,
     taken::{Removed, RemovedTaints, Taken},
 };
 use crate::{
     actions::{self, ActionError},
     error_chain::error_chain,
-    fleet::{self, Asking, Cluster, Fleet, GatedWrite, Gatekeeper},
+    fleet::{Asking, Cluster, Fleet, GatedWrite, Gatekeeper},
     observer::Recorder,
 };
 
@@ -91,28 +89,28 @@ impl Armed {
 /// A part of a move that needs the run: the target or a cluster. The write waits until `done` is dropped, or the target
 /// starts.
 pub(super) struct Due {
-    it: Move,
-    cluster: ClusterName,
-    taken: Taken,
-    done: oneshot::Sender<()>,
+    pub(super) it: Move,
+    pub(super) cluster: ClusterName,
+    pub(super) taken: Taken,
+    pub(super) done: oneshot::Sender<()>,
 }
 
 /// Keeper of the gate during a run. The gate is open once this is dropped.
 pub(super) struct Director {
     armed: Arc<Mutex<Vec<Armed>>>,
     step: Arc<AtomicUsize>,
-    due: mpsc::UnboundedReceiver<Due>,
+    pub(super) due: mpsc::UnboundedReceiver<Due>,
     /// Set while the target starts.
     is_starting: Arc<watch::Sender<bool>>,
     /// Taints that the case has removed, in order.
-    removed: RemovedTaints,
+    pub(super) removed: RemovedTaints,
     /// Dropped at the end.
     _end: oneshot::Sender<()>,
     _task: JoinHandle<()>,
     /// Ends of moves that last for some time.
-    ends: Vec<(Instant, End)>,
+    pub(super) ends: Vec<(Instant, End)>,
     /// Clusters and kinds whose watches were held back; all kinds without one.
-    held: Vec<(ClusterName, Option<String>)>,
+    pub(super) held: Vec<(ClusterName, Option<String>)>,
 }
 
 /// End of a move that lasted for some time.
@@ -124,6 +122,8 @@ pub(super) enum End {
     Heal(ClusterName),
     /// The cluster gets its taints back.
     Taint(ClusterName, Vec<Taint>),
+    /// The cluster loses the taint of the move.
+    Untaint(ClusterName),
 }
 
 /// The part of the director that runs concurrently with the case.
@@ -286,7 +286,7 @@ impl Directing {
                 asking.let_in_and_lose_answer().wait().await;
                 self.have_done(write, it).await;
             }
-            MoveFault::BreakConnections | MoveFault::ExpireWatches => {
+            MoveFault::BreakConnections | MoveFault::ExpireWatches | MoveFault::TaintCluster => {
                 asking.let_in().wait().await;
                 self.note(step, it, write);
                 self.have_done(write, it).await;
@@ -302,6 +302,12 @@ impl Directing {
                 if !taken.taints.is_empty() {
                     self.note(step, it, write);
                     self.have_done_with(write, it, taken).await;
+                }
+            }
+            MoveFault::EditPolicies => {
+                asking.let_in().wait().await;
+                if self.edit_policies().await {
+                    self.note(step, it, write);
                 }
             }
         }
@@ -322,6 +328,20 @@ impl Directing {
             }
         }
         taken
+    }
+
+    /// Edits the policies of the case; returns false if nothing was edited.
+    async fn edit_policies(&self) -> bool {
+        let Some(control) = self.clusters.get(ClusterName::control().as_str()) else {
+            return false;
+        };
+        match policies::edit(&control.inside(actions::BATON), &self.namespace).await {
+            Ok(edited) => edited > 0,
+            Err(error) => {
+                tracing::debug!(error = error_chain(&error), "the policies stay");
+                false
+            }
+        }
     }
 
     /// Has the run do its part, and waits for that.
@@ -386,141 +406,4 @@ enum RivalError {
     Creation,
     #[error(transparent)]
     Action(#[from] ActionError),
-}
-
-/// The next part of a move that needs the run; never completes without a director.
-pub(super) async fn next_due(director: &mut Option<Director>) -> Part {
-    let Some(director) = director else {
-        return std::future::pending().await;
-    };
-    let Director { due, ends, .. } = director;
-    let first = ends.iter().enumerate().min_by_key(|(_, (at, _))| *at);
-    let first = first.map(|(index, (at, _))| (index, *at));
-    let end = async {
-        match first {
-            Some((index, at)) => {
-                tokio::time::sleep_until(at).await;
-                index
-            }
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        biased;
-        Some(due) = due.recv() => Part::Begin(due),
-        index = end => Part::End(ends.remove(index).1),
-    }
-}
-
-/// A part of a move that needs the run.
-pub(super) enum Part {
-    /// It begins.
-    Begin(Due),
-    /// It ends.
-    End(End),
-}
-
-impl Run<'_> {
-    /// Carries out the part of a move that needs the run.
-    pub(super) async fn carry_out_part(&mut self, part: Part) {
-        let outcome = match part {
-            Part::Begin(due) => self.disturb(due).await,
-            Part::End(end) => self.end_move(end).await,
-        };
-        if let Err(error) = outcome {
-            self.note_end(super::Ended {
-                status: format!("a move could not be carried out: {}", error_chain(&error)),
-                last_lines: Vec::new(),
-                environment: true,
-            });
-        }
-    }
-
-    async fn disturb(&mut self, due: Due) -> Result<(), StepError> {
-        let Due {
-            it,
-            cluster,
-            taken,
-            done,
-        } = due;
-        match it.fault {
-            MoveFault::CrashBefore | MoveFault::CrashAfter => {
-                if let Some(running) = self.running.take() {
-                    running.crash().await;
-                }
-                drop(done);
-                if it.lasts.is_zero() {
-                    return self.end_move(End::Restart).await;
-                }
-                self.end_later(it.lasts, End::Restart);
-            }
-            MoveFault::BreakConnections => {
-                self.fleet.inject(&cluster, fleet::Fault::BreakConnections).await?;
-            }
-            MoveFault::HoldWatches | MoveFault::HoldKind => {
-                let kind = (it.fault == MoveFault::HoldKind).then_some(it.at.kind);
-                let fault = fleet::Fault::HoldWatches(kind.clone(), it.lasts);
-                self.fleet.inject(&cluster, fault).await?;
-                if let Some(director) = &mut self.director {
-                    director.held.push((cluster, kind));
-                }
-            }
-            MoveFault::ExpireWatches => {
-                self.fleet.inject(&cluster, fleet::Fault::ExpireWatches).await?;
-            }
-            MoveFault::FlapTaints => {
-                let put_back = self.director.as_ref().map(|it| it.removed.to_put_back(taken));
-                for (cluster, taints) in put_back.unwrap_or_default() {
-                    self.end_later(it.lasts, End::Taint(cluster, taints));
-                }
-            }
-            MoveFault::CutOff => {
-                self.fleet.inject(&cluster, fleet::Fault::CutOff).await?;
-                self.end_later(it.lasts, End::Heal(cluster));
-            }
-            MoveFault::LoseRequest | MoveFault::LoseAnswer | MoveFault::Rival => {}
-        }
-        Ok(())
-    }
-
-    fn end_later(&mut self, after: Duration, end: End) {
-        if let Some(director) = &mut self.director {
-            director.ends.push((Instant::now() + after, end));
-        }
-    }
-
-    async fn end_move(&mut self, end: End) -> Result<(), StepError> {
-        match end {
-            // A step of the case may have started it.
-            End::Restart if self.running.is_some() => Ok(()),
-            End::Restart => Ok(self.start_target().await?),
-            End::Taint(cluster, taints) => {
-                let control = self.fleet.control().inside(actions::BATON);
-                for taint in &taints {
-                    actions::taint(&control, cluster.as_str(), taint).await?;
-                }
-                Ok(())
-            }
-            End::Heal(cluster) => Ok(self.fleet.inject(&cluster, fleet::Fault::Heal).await?),
-        }
-    }
-
-    /// Ends all moves: no write of the target is disturbed any more, and what lasts ends now.
-    pub(super) async fn end_moves(&mut self) {
-        let Some(director) = self.director.take() else { return };
-        let (ends, held) = (director.ends.clone(), director.held.clone());
-        // Opens the gate: a target that starts may need to write.
-        drop(director);
-        for (_, end) in ends {
-            if let Err(error) = self.end_move(end).await {
-                tracing::debug!(error = error_chain(&error), "a move is not undone");
-            }
-        }
-        for (cluster, kind) in held {
-            let released = fleet::Fault::HoldWatches(kind, Duration::ZERO);
-            if let Err(error) = self.fleet.inject(&cluster, released).await {
-                tracing::debug!(error = error_chain(&error), "watches are not released");
-            }
-        }
-    }
 }

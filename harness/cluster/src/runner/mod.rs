@@ -6,7 +6,8 @@
 //! - `references`: objects and clusters that steps refer to; `act_error`: errors of steps that act on objects;
 //! - `fields`: checks that the definitions have the fields that the case expects;
 //! - `trial`: repeats a refused step on a separate server, to tell an error in the case from a deviation;
-//! - `director`: disturbs the target at its writes, and records them ([`Traffic`]); `taken`: taints that it puts back;
+//! - `director`: disturbs the target at its writes, and records them ([`Traffic`]); `moves`: the parts of moves that need the
+//!   run; `taken`: taints that they put back; `policies`: edits of policies;
 //! - `clean_up`: removes the case's objects at the end, so that leftovers show;
 //! - `wait`: steps that wait for the timeline, without polling; `deadline`: their time limits;
 //! - `membership`: members that leave the federation and join again;
@@ -32,6 +33,8 @@ mod hot_loop;
 mod lag;
 mod membership;
 mod metrics;
+mod moves;
+mod policies;
 mod precedents;
 mod references;
 mod refused;

@@ -19,8 +19,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Ended, LAST_LINES, Run, RunError, TargetError, act_error::ActError, deadline::Wait, director::next_due,
-    first_to_end,
+    Ended, LAST_LINES, Run, RunError, TargetError, act_error::ActError, deadline::Wait, first_to_end, moves::next_due,
 };
 use crate::{actions, program::last_lines};
 

@@ -20,6 +20,8 @@ pub struct Point {
     pub at: WritePoint,
     /// Set if a step before, or this one, taints a cluster with the effect `NoExecute`.
     pub is_tainted: bool,
+    /// Set if a policy of the case has `spec.failover`.
+    pub has_failover_policy: bool,
     /// Writes of one class count as the same for an exploration that has no time for all.
     pub class: String,
 }
@@ -28,6 +30,7 @@ pub struct Point {
 pub fn points(base: &Base, writes: &[TargetWrite], timeline: &Timeline) -> Vec<Point> {
     let bound = roles(timeline);
     let changes = changes(writes, timeline);
+    let has_failover_policy = has_failover_policy(timeline);
     let mut points = Vec::new();
     for (index, write) in writes.iter().enumerate() {
         let on = place(write, &bound);
@@ -59,6 +62,7 @@ pub fn points(base: &Base, writes: &[TargetWrite], timeline: &Timeline) -> Vec<P
         points.push(Point {
             step,
             is_tainted: base.taints_until(step),
+            has_failover_policy,
             class: format!("{} {}{subresource} on {on}{listed}", write.verb, write.kind),
             at: WritePoint {
                 on,
@@ -70,6 +74,12 @@ pub fn points(base: &Base, writes: &[TargetWrite], timeline: &Timeline) -> Vec<P
         });
     }
     points
+}
+
+fn has_failover_policy(timeline: &Timeline) -> bool {
+    timeline.revisions().any(|(_, revision)| {
+        revision.kind == "PropagationPolicy" && revision.object.pointer("/spec/failover").is_some_and(Value::is_object)
+    })
 }
 
 /// Roles with their members and the step that bound them.

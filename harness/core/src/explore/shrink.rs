@@ -90,10 +90,13 @@ fn weaker(it: &Move) -> Option<Move> {
         MoveFault::CrashBefore => (MoveFault::LoseRequest, Duration::ZERO),
         MoveFault::CrashAfter => (MoveFault::LoseAnswer, Duration::ZERO),
         MoveFault::HoldWatches | MoveFault::HoldKind | MoveFault::CutOff if it.lasts > SHORT => (it.fault, SHORT),
+        MoveFault::FlapTaints if it.lasts > it.fault.default_duration() => (it.fault, it.fault.default_duration()),
         MoveFault::HoldWatches
         | MoveFault::HoldKind
         | MoveFault::ExpireWatches
         | MoveFault::FlapTaints
+        | MoveFault::TaintCluster
+        | MoveFault::EditPolicies
         | MoveFault::CutOff
         | MoveFault::LoseRequest
         | MoveFault::LoseAnswer

@@ -23,11 +23,16 @@ pub struct Plan {
 /// Time for which a crashed target stays down in the second variant: less than any timeout of a step.
 const DOWN: Duration = Duration::from_secs(30);
 
+/// Time for which taints stay away in the second variant: a failover that goes on ends in the meantime.
+const AWAY: Duration = Duration::from_secs(120);
+
 /// The reason why a fault cannot be injected at a point.
 pub fn obstacle(fault: MoveFault, point: &Point) -> Option<&'static str> {
     match fault {
         MoveFault::Rival if point.at.verb == "create" => Some("an object that is created has no rival"),
         MoveFault::CutOff if point.at.on == Place::Control => Some("only members can be cut off"),
+        MoveFault::TaintCluster if point.at.on == Place::Control => Some("the control plane has no taints"),
+        MoveFault::EditPolicies if !point.has_failover_policy => Some("no policy of the case has spec.failover"),
         MoveFault::FlapTaints if !point.is_tainted => Some("no cluster has a taint of a user yet"),
         MoveFault::Rival
         | MoveFault::CutOff
@@ -39,7 +44,9 @@ pub fn obstacle(fault: MoveFault, point: &Point) -> Option<&'static str> {
         | MoveFault::HoldWatches
         | MoveFault::HoldKind
         | MoveFault::ExpireWatches
-        | MoveFault::FlapTaints => None,
+        | MoveFault::FlapTaints
+        | MoveFault::TaintCluster
+        | MoveFault::EditPolicies => None,
     }
 }
 
@@ -48,8 +55,10 @@ fn faults_at(point: &Point) -> Vec<(MoveFault, Duration)> {
     let mut faults = Vec::new();
     for fault in MoveFault::ALL.into_iter().filter(|it| obstacle(*it, point).is_none()) {
         faults.push((fault, fault.default_duration()));
-        if fault == MoveFault::CrashAfter {
-            faults.push((fault, DOWN));
+        match fault {
+            MoveFault::CrashAfter => faults.push((fault, DOWN)),
+            MoveFault::FlapTaints => faults.push((fault, AWAY)),
+            _ => {}
         }
     }
     faults

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::{
-    case::model::{Action, Fault, Place},
+    case::model::{Action, Fault, MoveFault, Place},
     names::ClusterName,
     plan::Plan,
     select,
@@ -62,16 +62,22 @@ impl Allowances {
                     member,
                     lasts_secs,
                     ..
-                }) => allowances.0.push(Disturbance {
-                    step: *step,
-                    member: member.clone(),
-                    from: entry.at,
-                    until: Some(entry.at + Duration::from_secs_f64(*lasts_secs) + RECOVERY),
-                    delays_news: !matches!(
-                        action(*step),
-                        Some(Action::Inject(Fault::Move(it))) if !it.fault.delays_news()
-                    ),
-                }),
+                }) => {
+                    let fault = match action(*step) {
+                        Some(Action::Inject(Fault::Move(it))) => Some(it.fault),
+                        _ => None,
+                    };
+                    if fault.is_some_and(MoveFault::is_of_users) {
+                        continue;
+                    }
+                    allowances.0.push(Disturbance {
+                        step: *step,
+                        member: member.clone(),
+                        from: entry.at,
+                        until: Some(entry.at + Duration::from_secs_f64(*lasts_secs) + RECOVERY),
+                        delays_news: fault.is_none_or(MoveFault::delays_news),
+                    });
+                }
                 Event::Mark(_) | Event::Revision(_) => {}
             }
         }

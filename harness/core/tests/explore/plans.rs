@@ -13,6 +13,7 @@ fn point(class: &str, verb: &str, nth: u64) -> Point {
     Point {
         step: 0,
         is_tainted: false,
+        has_failover_policy: false,
         at: at("ResourceBinding", verb, nth),
         class: class.to_owned(),
     }
@@ -41,9 +42,15 @@ fn faults_are_tried_where_they_can_happen() {
     assert!(!tried.contains(&MoveFault::Rival), "a creation has no rival");
     assert!(!tried.contains(&MoveFault::CutOff), "the control plane is not cut off");
     assert!(!tried.contains(&MoveFault::FlapTaints), "a taint comes later");
+    assert!(
+        !tried.contains(&MoveFault::TaintCluster),
+        "the control plane has no taints"
+    );
+    assert!(!tried.contains(&MoveFault::EditPolicies), "there is no policy to edit");
     let mut on_member = point("patch", "patch", 1);
     on_member.at.on = Place::Members;
     on_member.is_tainted = true;
+    on_member.has_failover_policy = true;
     assert_eq!(faults(&[on_member]), MoveFault::ALL.into_iter().collect());
 }
 

@@ -58,11 +58,17 @@ pub enum MoveFault {
     CutOff,
     /// The taints that a user set, with the effect `NoExecute`, are gone from all clusters for some time, from the write on.
     FlapTaints,
+    /// The cluster of the write has another taint with the effect `NoExecute` for some time, from the write on; for writes on
+    /// members.
+    TaintCluster,
+    /// A user edits the policies of the case after the write: `Directly` becomes `Gracefully` and the other way round, and the
+    /// rules of state preservation name other labels.
+    EditPolicies,
 }
 
 impl MoveFault {
     /// All faults, in the order in which an exploration tries them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::CrashAfter,
         Self::LoseAnswer,
         Self::CrashBefore,
@@ -74,6 +80,8 @@ impl MoveFault {
         Self::HoldKind,
         Self::ExpireWatches,
         Self::FlapTaints,
+        Self::TaintCluster,
+        Self::EditPolicies,
     ];
 
     /// Name in case files.
@@ -90,6 +98,8 @@ impl MoveFault {
             Self::HoldKind => "holdKind",
             Self::ExpireWatches => "expireWatches",
             Self::FlapTaints => "flapTaints",
+            Self::TaintCluster => "taintCluster",
+            Self::EditPolicies => "editPolicies",
         }
     }
 
@@ -97,6 +107,7 @@ impl MoveFault {
     pub fn default_duration(self) -> Duration {
         match self {
             Self::HoldWatches | Self::HoldKind | Self::CutOff => Duration::from_secs(30),
+            Self::TaintCluster => Duration::from_secs(20),
             Self::FlapTaints => Duration::from_secs(1),
             Self::CrashBefore
             | Self::CrashAfter
@@ -104,7 +115,8 @@ impl MoveFault {
             | Self::LoseAnswer
             | Self::Rival
             | Self::BreakConnections
-            | Self::ExpireWatches => Duration::ZERO,
+            | Self::ExpireWatches
+            | Self::EditPolicies => Duration::ZERO,
         }
     }
 
@@ -112,13 +124,29 @@ impl MoveFault {
     pub fn takes_time(self) -> bool {
         matches!(
             self,
-            Self::CrashBefore | Self::CrashAfter | Self::HoldWatches | Self::HoldKind | Self::CutOff | Self::FlapTaints
+            Self::CrashBefore
+                | Self::CrashAfter
+                | Self::HoldWatches
+                | Self::HoldKind
+                | Self::CutOff
+                | Self::FlapTaints
+                | Self::TaintCluster
         )
     }
 
     /// True if only embedded clusters can inject the fault.
     pub fn needs_embedded(self) -> bool {
         self == Self::ExpireWatches
+    }
+
+    /// True if only a member can have the fault.
+    pub fn needs_member(self) -> bool {
+        matches!(self, Self::CutOff | Self::TaintCluster)
+    }
+
+    /// True if a user acts. Nothing fails, so the target gets no allowance.
+    pub fn is_of_users(self) -> bool {
+        matches!(self, Self::FlapTaints | Self::TaintCluster | Self::EditPolicies)
     }
 
     /// True if the fault ends the target.
@@ -163,6 +191,8 @@ impl fmt::Display for MoveFault {
             Self::HoldKind => "hold back watches of its kind",
             Self::ExpireWatches => "break all connections and let watches expire",
             Self::FlapTaints => "remove the taints of users",
+            Self::TaintCluster => "taint the cluster",
+            Self::EditPolicies => "edit the policies",
         })
     }
 }

@@ -118,9 +118,9 @@ impl Reader<'_> {
             Some(node) => self.decoder.duration(node, "for")?,
         };
         let at = at?;
-        if fault == MoveFault::CutOff && at.on == Place::Control {
-            let help = "name a member with `on`, or use holdWatches";
-            self.decoder.error(node, "only members can be cut off", help);
+        if fault.needs_member() && at.on == Place::Control {
+            let message = format!("{} needs a write on a member", fault.name());
+            self.decoder.error(node, message, "name a member with `on`");
             return None;
         }
         if fault == MoveFault::Rival && at.verb == "create" {

@@ -1,0 +1,169 @@
+//! Moves as the run sees them: the part of each that ends or starts the target, or acts on a cluster, and the end of what lasts.
+
+use std::time::Duration;
+
+use baton_core::case::model::{MoveFault, Taint};
+use tokio::time::Instant;
+
+use super::{
+    Run,
+    director::{Director, Due, End},
+    step_error::StepError,
+};
+use crate::{actions, error_chain::error_chain, fleet};
+
+/// The taint that a move sets.
+fn taint_of_moves() -> Taint {
+    Taint {
+        key: "baton.dev/moved".to_owned(),
+        value: None,
+        effect: "NoExecute".to_owned(),
+    }
+}
+
+/// The next part of a move that needs the run; never completes without a director.
+pub(super) async fn next_due(director: &mut Option<Director>) -> Part {
+    let Some(director) = director else {
+        return std::future::pending().await;
+    };
+    let Director { due, ends, .. } = director;
+    let first = ends.iter().enumerate().min_by_key(|(_, (at, _))| *at);
+    let first = first.map(|(index, (at, _))| (index, *at));
+    let end = async {
+        match first {
+            Some((index, at)) => {
+                tokio::time::sleep_until(at).await;
+                index
+            }
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        Some(due) = due.recv() => Part::Begin(due),
+        index = end => Part::End(ends.remove(index).1),
+    }
+}
+
+/// A part of a move that needs the run.
+pub(super) enum Part {
+    /// It begins.
+    Begin(Due),
+    /// It ends.
+    End(End),
+}
+
+impl Run<'_> {
+    /// Carries out the part of a move that needs the run.
+    pub(super) async fn carry_out_part(&mut self, part: Part) {
+        let outcome = match part {
+            Part::Begin(due) => self.disturb(due).await,
+            Part::End(end) => self.end_move(end).await,
+        };
+        if let Err(error) = outcome {
+            self.note_end(super::Ended {
+                status: format!("a move could not be carried out: {}", error_chain(&error)),
+                last_lines: Vec::new(),
+                environment: true,
+            });
+        }
+    }
+
+    async fn disturb(&mut self, due: Due) -> Result<(), StepError> {
+        let Due {
+            it,
+            cluster,
+            taken,
+            done,
+        } = due;
+        match it.fault {
+            MoveFault::CrashBefore | MoveFault::CrashAfter => {
+                if let Some(running) = self.running.take() {
+                    running.crash().await;
+                }
+                drop(done);
+                if it.lasts.is_zero() {
+                    return self.end_move(End::Restart).await;
+                }
+                self.end_later(it.lasts, End::Restart);
+            }
+            MoveFault::BreakConnections => {
+                self.fleet.inject(&cluster, fleet::Fault::BreakConnections).await?;
+            }
+            MoveFault::HoldWatches | MoveFault::HoldKind => {
+                let kind = (it.fault == MoveFault::HoldKind).then_some(it.at.kind);
+                let fault = fleet::Fault::HoldWatches(kind.clone(), it.lasts);
+                self.fleet.inject(&cluster, fault).await?;
+                if let Some(director) = &mut self.director {
+                    director.held.push((cluster, kind));
+                }
+            }
+            MoveFault::ExpireWatches => {
+                self.fleet.inject(&cluster, fleet::Fault::ExpireWatches).await?;
+            }
+            MoveFault::FlapTaints => {
+                let put_back = self.director.as_ref().map(|it| it.removed.to_put_back(taken));
+                for (cluster, taints) in put_back.unwrap_or_default() {
+                    self.end_later(it.lasts, End::Taint(cluster, taints));
+                }
+            }
+            MoveFault::CutOff => {
+                self.fleet.inject(&cluster, fleet::Fault::CutOff).await?;
+                self.end_later(it.lasts, End::Heal(cluster));
+            }
+            MoveFault::TaintCluster => {
+                let control = self.fleet.control().inside(actions::BATON);
+                actions::taint(&control, cluster.as_str(), &taint_of_moves()).await?;
+                self.end_later(it.lasts, End::Untaint(cluster));
+            }
+            MoveFault::LoseRequest | MoveFault::LoseAnswer | MoveFault::Rival | MoveFault::EditPolicies => {}
+        }
+        Ok(())
+    }
+
+    fn end_later(&mut self, after: Duration, end: End) {
+        if let Some(director) = &mut self.director {
+            director.ends.push((Instant::now() + after, end));
+        }
+    }
+
+    async fn end_move(&mut self, end: End) -> Result<(), StepError> {
+        match end {
+            // A step of the case may have started it.
+            End::Restart if self.running.is_some() => Ok(()),
+            End::Restart => Ok(self.start_target().await?),
+            End::Taint(cluster, taints) => {
+                let control = self.fleet.control().inside(actions::BATON);
+                for taint in &taints {
+                    actions::taint(&control, cluster.as_str(), taint).await?;
+                }
+                Ok(())
+            }
+            End::Untaint(cluster) => {
+                let control = self.fleet.control().inside(actions::BATON);
+                let Taint { key, effect, .. } = taint_of_moves();
+                Ok(actions::untaint(&control, cluster.as_str(), &key, &effect).await?)
+            }
+            End::Heal(cluster) => Ok(self.fleet.inject(&cluster, fleet::Fault::Heal).await?),
+        }
+    }
+
+    /// Ends all moves: no write of the target is disturbed any more, and what lasts ends now.
+    pub(super) async fn end_moves(&mut self) {
+        let Some(director) = self.director.take() else { return };
+        let (ends, held) = (director.ends.clone(), director.held.clone());
+        // Opens the gate: a target that starts may need to write.
+        drop(director);
+        for (_, end) in ends {
+            if let Err(error) = self.end_move(end).await {
+                tracing::debug!(error = error_chain(&error), "a move is not undone");
+            }
+        }
+        for (cluster, kind) in held {
+            let released = fleet::Fault::HoldWatches(kind, Duration::ZERO);
+            if let Err(error) = self.fleet.inject(&cluster, released).await {
+                tracing::debug!(error = error_chain(&error), "watches are not released");
+            }
+        }
+    }
+}
