@@ -1,14 +1,19 @@
-//! Mutants that appear only after a fault at one write: a lost answer, a refused request, a conflict, or a watch that expires.
+//! Mutants that appear only after a fault at one write: a lost answer, a refused request, a conflict, a connection that breaks, a
+//! watch that expires, or a crash.
 
+use std::collections::BTreeMap;
+
+use baton_cluster::clock::Clock;
 use baton_core::case::model::MoveFault;
 use http::Method;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::Explored;
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, Uids, deleted_uid, list, map, on, remove, tasks, uid},
+    pieces::{Memory, Uids, deleted_uid, list, map, on, remove, tasks, text, uid},
 };
 
 /// Case in which a workload with state moves.
@@ -16,16 +21,7 @@ const STATEFUL: &str = "statefulset-directly";
 
 /// Returns all of them.
 pub fn all() -> Vec<Explored> {
-    let mut all = vec![Explored {
-        mutant: Mutant {
-            name: "lost-deletion-is-done",
-            breaks: "PRG-03",
-            defect: "a copy counts as gone once its deletion got no answer",
-            fault: |_| lost_deletion_is_done(),
-        },
-        case: "held-by-finalizer",
-        fault: MoveFault::LoseAnswer,
-    }];
+    let mut all = deletions();
     let stateful = |mutants: Vec<Mutant>, fault| {
         mutants.into_iter().map(move |mutant| Explored {
             mutant,
@@ -37,23 +33,65 @@ pub fn all() -> Vec<Explored> {
     all.extend(stateful(after_conflicts(), MoveFault::Rival));
     all.extend(stateful(after_refusals(), MoveFault::LoseRequest));
     all.extend(stateful(after_expired_watches(), MoveFault::ExpireWatches));
+    all.extend(stateful(after_broken_connections(), MoveFault::BreakConnections));
+    all.extend(stateful(after_crashes(), MoveFault::CrashAfter));
     all
 }
 
-fn after_lost_answers() -> Vec<Mutant> {
-    vec![Mutant {
-        name: "labels-lost-with-an-answer",
-        breaks: "REC-01",
-        defect: "copies are created without labels once the answer to a write of a binding got lost",
-        fault: |_| {
-            let (fault, unanswered) = unanswered(Of::Bindings);
-            fault.written(Of::Works, move |body| {
-                if *unanswered.get() > 0 {
-                    lose_labels(body);
-                }
-            })
+fn deletions() -> Vec<Explored> {
+    vec![
+        Explored {
+            mutant: Mutant {
+                name: "lost-deletion-is-done",
+                breaks: "PRG-03",
+                defect: "a copy counts as gone once its deletion got no answer",
+                fault: |_| lost_deletion_is_done(),
+            },
+            case: "held-by-finalizer",
+            fault: MoveFault::LoseAnswer,
         },
-    }]
+        Explored {
+            mutant: Mutant {
+                name: "refused-deletion-is-done",
+                breaks: "PRG-03",
+                defect: "a copy counts as gone once its deletion was answered with 503",
+                fault: |_| refused_deletion_is_done(),
+            },
+            case: "held-by-finalizer",
+            fault: MoveFault::LoseRequest,
+        },
+    ]
+}
+
+fn after_lost_answers() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "labels-lost-with-an-answer",
+            breaks: "REC-01",
+            defect: "copies are created without labels once the answer to a write of a binding got lost",
+            fault: |_| {
+                let (fault, unanswered) = unanswered(Of::Bindings);
+                fault.written(Of::Works, move |body| {
+                    if *unanswered.get() > 0 {
+                        lose_labels(body);
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "labels-lost-with-an-answer-of-a-member",
+            breaks: "REC-01",
+            defect: "copies are applied without labels once the answer to a write on a member got lost",
+            fault: |_| {
+                let (fault, unanswered) = unanswered(Of::Copies);
+                fault.written(Of::Copies, move |body| {
+                    if *unanswered.get() > 1 {
+                        lose_own_labels(body);
+                    }
+                })
+            },
+        },
+    ]
 }
 
 fn after_conflicts() -> Vec<Mutant> {
@@ -69,6 +107,12 @@ fn after_conflicts() -> Vec<Mutant> {
             breaks: "STP-02",
             defect: "after a conflict, tasks have no preserved state",
             fault: |_| once_answered(409, Of::Bindings, forget_state),
+        },
+        Mutant {
+            name: "conflict-loses-labels",
+            breaks: "REC-01",
+            defect: "after a conflict at a Work, Works are written without labels",
+            fault: |_| once_answered(409, Of::Works, lose_labels),
         },
         Mutant {
             name: "conflict-drops-the-task",
@@ -94,6 +138,12 @@ fn after_refusals() -> Vec<Mutant> {
             fault: |_| once_answered(503, Of::Works, lose_labels),
         },
         Mutant {
+            name: "refusal-loses-labels-on-a-member",
+            breaks: "REC-01",
+            defect: "a copy that its cluster refused at first is created without labels",
+            fault: |_| once_answered(503, Of::Copies, lose_own_labels),
+        },
+        Mutant {
             name: "refusal-forgets-predecessors",
             breaks: "REC-04",
             defect: "a task that the control plane refused at first does not name the clusters before the failover",
@@ -117,6 +167,32 @@ fn after_expired_watches() -> Vec<Mutant> {
     }]
 }
 
+fn after_broken_connections() -> Vec<Mutant> {
+    vec![Mutant {
+        name: "broken-watch-loses-labels",
+        breaks: "REC-01",
+        defect: "Works are written without labels once the connection of their watch broke",
+        fault: |clock| broken_watch_loses_labels(clock.clone()),
+    }]
+}
+
+fn after_crashes() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "young-task-is-not-read",
+            breaks: "REC-01",
+            defect: "after a restart, tasks that are younger than a second are not read",
+            fault: |clock| young_task_is_not_read(clock),
+        },
+        Mutant {
+            name: "restart-without-a-result-loses-labels",
+            breaks: "REC-01",
+            defect: "after a restart, a binding with a task and no result gets copies without labels",
+            fault: |_| restart_without_a_result_loses_labels(),
+        },
+    ]
+}
+
 fn lost_deletion_is_done() -> Fault {
     let unanswered: Uids = Memory::new();
     let (asks, answered) = (unanswered.clone(), unanswered.clone());
@@ -132,6 +208,83 @@ fn lost_deletion_is_done() -> Fault {
             Box::pin(std::future::ready(()))
         })
         .hidden(Of::Copies, move |_, copy| unanswered.get().contains(&uid(copy)))
+}
+
+fn refused_deletion_is_done() -> Fault {
+    let refused: Uids = Memory::new();
+    let hidden = refused.clone();
+    Fault::none()
+        .after(Of::Copies, move |call, answer, _| {
+            if call.method == Method::DELETE && answer["code"] == 503 {
+                refused.get().insert(deleted_uid(call));
+            }
+            Box::pin(std::future::ready(()))
+        })
+        .hidden(Of::Copies, move |_, copy| hidden.get().contains(&uid(copy)))
+}
+
+/// Time within which a program asks for the same list three times only if a connection broke.
+const BROKEN: SignedDuration = SignedDuration::from_secs(60);
+
+fn broken_watch_loses_labels(clock: Clock) -> Fault {
+    let asked: Memory<BTreeMap<String, Vec<Timestamp>>> = Memory::new();
+    let known = asked.clone();
+    Fault::none()
+        .before(Of::Works, move |call, _| {
+            if !call.is_write() && call.at.name.is_empty() {
+                asked.get().entry(call.at.path.clone()).or_default().push(clock());
+            }
+            on()
+        })
+        .written(Of::Works, move |body| {
+            let close = |three: &[Timestamp]| three[2].duration_since(three[0]) < BROKEN;
+            if known.get().values().any(|times| times.windows(3).any(close)) {
+                lose_labels(body);
+            }
+        })
+}
+
+fn young_task_is_not_read(clock: &Clock) -> Fault {
+    let start = clock();
+    let own: Memory<bool> = Memory::new();
+    let writes = own.clone();
+    Fault::none()
+        .written(Of::Bindings, move |body| *writes.get() |= tasks(body).next().is_some())
+        .read(Of::Bindings, move |binding| {
+            let is_young = |task: &Value| {
+                let written = text(task, "/creationTimestamp").parse::<Timestamp>();
+                written.is_ok_and(|written| start.duration_since(written) <= SignedDuration::from_secs(1))
+            };
+            let all = binding
+                .pointer_mut("/spec/gracefulEvictionTasks")
+                .and_then(Value::as_array_mut);
+            if let Some(all) = all.filter(|_| !*own.get()) {
+                all.retain(|task| !is_young(task));
+            }
+        })
+}
+
+fn restart_without_a_result_loses_labels() -> Fault {
+    #[derive(Default)]
+    struct Seen {
+        first: bool,
+        is_between: bool,
+    }
+    let seen: Memory<Seen> = Memory::new();
+    let known = seen.clone();
+    Fault::none()
+        .read(Of::Bindings, move |binding| {
+            let mut seen = seen.get();
+            if !seen.first {
+                seen.first = true;
+                seen.is_between = tasks(binding).next().is_some() && list(binding, "/spec/clusters").next().is_none();
+            }
+        })
+        .written(Of::Works, move |body| {
+            if known.get().is_between {
+                lose_labels(body);
+            }
+        })
 }
 
 /// The number of writes of these objects that got no answer.
@@ -170,31 +323,38 @@ fn once_answered(code: u16, of: Of, edit: impl Fn(&mut Value) + Send + Sync + 's
         })
 }
 
-/// Changes all writes of these objects once they were listed for the second time.
-fn once_listed_again(of: Of, edit: impl Fn(&mut Value) + Send + Sync + 'static) -> Fault {
+/// The number of times that these objects were listed.
+fn lists(of: Of) -> (Fault, Memory<u32>) {
     let lists: Memory<u32> = Memory::new();
     let told = lists.clone();
-    Fault::none()
-        .after(of, move |_, answer, _| {
-            *told.get() += u32::from(answer["items"].is_array());
-            Box::pin(std::future::ready(()))
-        })
-        .written(of, move |body| {
-            if *lists.get() > 1 {
-                edit(body);
-            }
-        })
+    let fault = Fault::none().after(of, move |_, answer, _| {
+        *told.get() += u32::from(answer["items"].is_array());
+        Box::pin(std::future::ready(()))
+    });
+    (fault, lists)
+}
+
+/// Changes all writes of these objects once they were listed for the second time.
+fn once_listed_again(of: Of, edit: impl Fn(&mut Value) + Send + Sync + 'static) -> Fault {
+    let (fault, lists) = lists(of);
+    fault.written(of, move |body| {
+        if *lists.get() > 1 {
+            edit(body);
+        }
+    })
 }
 
 fn lose_labels(work: &mut Value) {
-    for manifest in list(work, "/spec/workload/manifests") {
-        if let Some(labels) = map(manifest, "/metadata/labels") {
-            labels.retain(|key, _| !key.starts_with("failover.karmada.io/"));
-        }
+    list(work, "/spec/workload/manifests").for_each(lose_own_labels);
+}
+
+fn lose_own_labels(object: &mut Value) {
+    if let Some(labels) = map(object, "/metadata/labels") {
+        labels.retain(|key, _| !key.starts_with("failover.karmada.io/"));
     }
 }
 
-fn forget_state(binding: &mut Value) {
+pub fn forget_state(binding: &mut Value) {
     for task in tasks(binding) {
         remove(task, "", "preservedLabelState");
     }

@@ -1,7 +1,8 @@
 //! Defects that no case of the suite shows, because none has a fault at the right write: an exploration finds them.
-//! `defects`: the mutants.
+//! `defects`: mutants after faults of clusters and of the controller; `users`: after acts of users.
 
 mod defects;
+mod users;
 
 use std::{path::Path, sync::Arc};
 
@@ -13,11 +14,17 @@ use baton::{
 use baton_cluster::error_chain::error_chain;
 use baton_core::{case::model::MoveFault, event::Shard};
 
-pub use self::defects::all;
 use crate::{
     mutant::Mutant,
     verdict::{Death, Trial},
 };
+
+/// Returns all of them.
+pub fn all() -> Vec<Explored> {
+    let mut all = defects::all();
+    all.extend(users::all());
+    all
+}
 
 /// A mutant, with the case and the fault that show it.
 pub struct Explored {
