@@ -8,7 +8,7 @@ use baton_core::{
     case::model::{Action, ControllerSetup, Fault, Invariant, Move, MoveFault, Place, WritePoint},
     judge::{self, invariants},
     plan::Plan,
-    timeline::{Change, HANDS, Mark, StepEnd},
+    timeline::{Change, Event, HANDS, Mark, StepEnd},
 };
 use common::story::{Story, TARGET, binding, cluster, failed, none, with};
 use rstest::rstest;
@@ -489,12 +489,23 @@ fn at_rest(task_stays: bool, old_stays: bool, new_is_made: bool, wrote: Option<f
     )
 }
 
+/// The story as it is recorded if the workload is of a kind whose copies are not.
+fn without_copies(mut story: Story) -> Story {
+    story.0.retain(|entry| match &entry.event {
+        Event::Revision(it) => it.cluster.is_control(),
+        Event::Mark(_) => true,
+    });
+    story
+}
+
 #[rstest]
 #[case::as_it_should_be(at_rest(false, false, true, None, 700.0), true, &[])]
 #[case::a_task_is_left(at_rest(true, false, true, None, 700.0), true, &["GRE-10"])]
 #[case::an_old_copy_is_left(at_rest(false, true, true, None, 700.0), true, &["PRG-12"])]
 #[case::no_new_copy(at_rest(false, false, false, None, 700.0), true, &["GRE-10"])]
 #[case::there_was_no_time(at_rest(true, true, true, None, 500.0), false, &[])]
+#[case::copies_are_not_recorded(without_copies(at_rest(false, false, true, None, 700.0)), true, &[])]
+#[case::a_task_is_left_without_records(without_copies(at_rest(true, false, true, None, 700.0)), true, &["GRE-10"])]
 fn a_workload_settles(#[case] story: Story, #[case] judged: bool, #[case] refuted: &[&str]) {
     let refuted = refuted.iter().map(ToString::to_string).collect();
     assert_eq!(found(story, Invariant::Settles), (judged, refuted));

@@ -160,7 +160,9 @@ pub(super) fn settles(
                     .push(of(expected, "it is still there".to_owned(), blamed));
             }
         }
-        for cluster in result.iter().filter(|it| is_reachable(history, it)) {
+        // Copies of some kinds, such as ConfigMap, are not recorded.
+        let is_recorded = copies.iter().any(|(_, it)| !it.cluster.is_control());
+        for cluster in result.iter().filter(|it| is_recorded && is_reachable(history, it)) {
             let last = copies.iter().rfind(|(_, it)| it.cluster == *cluster);
             if last.is_none_or(|(_, it)| it.change == Change::Deleted) {
                 let expected = format!("a copy on {cluster}, which the scheduling result names");
