@@ -527,7 +527,7 @@ fn at_rest_nobody_writes(#[case] wrote: Option<f64>, #[case] leads: usize) {
     assert!(Invariant::ComesToRest.proves().is_empty());
 }
 
-/// A step `settle` ends once nothing has changed for a minute: the writes before that minute are no writes at rest.
+/// A step `settle` ends a minute after the last write, which does not count as a write at rest.
 #[test]
 fn the_last_write_before_settle_ends_is_not_at_rest() {
     let mut story = at_rest(false, false, true, None, 100.0)
