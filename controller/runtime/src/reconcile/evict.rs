@@ -25,8 +25,6 @@ const QUEUED: &str = "EvictionQueued";
 const DROPPED: &str = "EvictionDropped";
 /// Reason of the event that a binding was evicted.
 pub const EVICTED: &str = "EvictWorkloadFromClusterSucceed";
-/// Reason of the event that a binding cannot be evicted at present.
-pub const NOT_EVICTED: &str = "EvictWorkloadFromClusterFailed";
 
 /// Next step for the copy on one cluster.
 enum Step {

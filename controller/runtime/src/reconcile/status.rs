@@ -6,13 +6,15 @@ use baton_decide::conditions::{self, ConditionUpdate};
 use baton_decide::keys::ObjectKey;
 use baton_decide::preserve;
 
-use super::evict::NOT_EVICTED;
 use super::notes::Notes;
 use super::view::{View, gather};
 use crate::context::{Context, Failure};
 use crate::events::{self, About, EventType};
 use crate::object_api::Part;
 use crate::source::Source;
+
+/// Reason of the event that a binding cannot be evicted at present.
+const NOT_EVICTED: &str = "EvictWorkloadFromClusterFailed";
 
 /// Gathers a binding. If the binding must leave the cluster, first writes the status that its Works report to the
 /// binding, because the state to preserve is read from there (STP-11).

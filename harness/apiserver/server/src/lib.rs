@@ -81,5 +81,6 @@ pub use handlers::codecs::body::ResponseBody;
 pub use options::{Clock, Options, Revisions};
 pub use server::{ApiServer, InProcess};
 pub use serving::Serving;
-pub use store::commits::{Change, Commit, Commits};
+pub use store::Change;
+pub use store::commits::{Commit, Commits};
 pub use traffic::{Durations, Traffic};

@@ -1,9 +1,9 @@
 //! The language of simple checks, and helpers for the other ones.
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-pub(super) use baton_apimachinery::meta::{list, text};
+pub(super) use super::fields::{list, members, text, texts};
 
 /// One check; names are fields of the object at hand. A missing number is zero, a missing text is empty.
 #[derive(Debug)]
@@ -116,16 +116,6 @@ pub(super) fn number(object: &Value, field: &str) -> i64 {
 /// Returns `true` if a field is true.
 pub(super) fn is_true(object: &Value, field: &str) -> bool {
     object.get(field).and_then(Value::as_bool) == Some(true)
-}
-
-/// The texts in a list.
-pub(super) fn texts<'a>(object: &'a Value, field: &str) -> Vec<&'a str> {
-    list(object, field).iter().filter_map(Value::as_str).collect()
-}
-
-/// The members of an object in a field.
-pub(super) fn members<'a>(object: &'a Value, field: &str) -> Option<&'a Map<String, Value>> {
-    object.get(field).and_then(Value::as_object)
 }
 
 /// `must be greater than or equal to 0`.

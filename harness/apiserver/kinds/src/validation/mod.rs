@@ -7,6 +7,7 @@ mod checks;
 mod claims;
 mod config_maps;
 mod events;
+mod fields;
 mod jobs;
 mod leases;
 mod namespaces;

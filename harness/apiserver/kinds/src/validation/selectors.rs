@@ -6,7 +6,7 @@ use baton_apimachinery::meta;
 use baton_apimachinery::metadata::names;
 use serde_json::{Map, Value};
 
-use super::checks::{list, members, text, texts};
+use super::fields::{list, members, text, texts};
 
 /// Checks a label selector.
 pub(super) fn validate(selector: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {

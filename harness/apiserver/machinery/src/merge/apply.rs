@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::conflict::{Conflict, Conflicts};
@@ -19,25 +18,10 @@ use super::types::TypeModel;
 use super::versioned::{self, Changes};
 use crate::meta::{self, same_but};
 
-pub use super::versioned::{OneVersion, VersionError, Versions, View};
+pub use super::write::{OneVersion, VersionError, Versions, View, Write};
 
 /// The manager that owns the fields of objects that were never applied before.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
-
-/// The facts about a write that ownership depends on.
-#[derive(Debug, Clone, Copy)]
-pub struct Write<'a> {
-    /// The field manager.
-    pub manager: &'a str,
-    /// The `apiVersion` of the object: `apps/v1`.
-    pub api_version: &'a str,
-    /// `status`, `scale`; empty for the object itself.
-    pub subresource: &'a str,
-    /// The time of the write.
-    pub now: Timestamp,
-    /// The other versions of the kind.
-    pub versions: &'a dyn Versions,
-}
 
 /// The result of an apply.
 #[derive(Debug, Clone, PartialEq)]

@@ -20,6 +20,7 @@ pub mod strategic;
 pub mod typed;
 pub mod types;
 mod versioned;
+mod write;
 
 /// The JSON type of a value in the words of Go's decoder.
 pub fn go_type(value: &serde_json::Value) -> &'static str {

@@ -1,72 +1,14 @@
 //! Owners of fields in other versions of a kind: a write is compared in the version of each owner.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::apply::Write;
 use super::managed_fields::{ManagerKey, Managers, Owned};
 use super::set::Set;
-use super::typed::{Comparison, TypeErrors, check, compare, fields_of, remove, with_named_fields};
+use super::typed::{Comparison, check, compare, fields_of, remove, with_named_fields};
 use super::types::TypeModel;
-
-/// Reason for which a write cannot be compared in the version of another owner.
-#[derive(Debug, thiserror::Error)]
-pub enum VersionError {
-    /// The object cannot be converted.
-    #[error(transparent)]
-    Conversion(Box<dyn std::error::Error + Send + Sync>),
-    /// The object does not fit the types of the version.
-    #[error(transparent)]
-    Types(#[from] TypeErrors),
-    /// A step of the write failed.
-    #[error("{step}: {source}")]
-    Step {
-        /// The failed step: `failed to prune fields`.
-        step: String,
-        /// The reason.
-        source: Box<Self>,
-    },
-}
-
-impl VersionError {
-    fn during(self, step: impl Into<String>) -> Self {
-        Self::Step {
-            step: step.into(),
-            source: Box::new(self),
-        }
-    }
-}
-
-/// The conversions of objects between the versions of a kind.
-pub trait Versions: fmt::Debug {
-    /// The object in that version and the types of the version; `None` if the kind is not served in it.
-    ///
-    /// # Errors
-    /// Returns the reason if the object cannot be converted.
-    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<View>, VersionError>;
-}
-
-/// An object in a version.
-#[derive(Debug)]
-pub struct View {
-    /// The types of the version.
-    pub model: Arc<TypeModel>,
-    /// The object in that version.
-    pub object: Value,
-}
-
-/// A kind with a single version.
-#[derive(Debug, Clone, Copy)]
-pub struct OneVersion;
-
-impl Versions for OneVersion {
-    fn convert(&self, _: &Value, _: &str) -> Result<Option<View>, VersionError> {
-        Ok(None)
-    }
-}
+use super::write::{VersionError, View, Write};
 
 /// Returns the object in a version, or `None` if the kind is not served in it. Fails if the object does not fit the
 /// types of the version.

@@ -12,7 +12,7 @@ use crate::admission;
 use crate::backlog::Task;
 use crate::fault_injection::Side;
 use crate::handlers::authentication::User;
-use crate::store::commits::Change;
+use crate::store::Change;
 use crate::store::{BucketId, Committed, Expect, Stored, Write, key_of};
 
 impl Core {

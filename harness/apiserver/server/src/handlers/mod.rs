@@ -13,6 +13,7 @@ mod field_managers;
 pub(crate) mod passing_on;
 pub(crate) mod query;
 pub(crate) mod route;
+mod shown;
 pub(crate) mod strategy;
 pub(crate) mod verbs;
 mod versioning;
@@ -228,7 +229,7 @@ impl Core {
         let mut response = match answer {
             Ok(reply) => {
                 let now = (self.options.clock)();
-                let wish = negotiate::Wish {
+                let wish = codecs::wish::Wish {
                     form,
                     query: &query,
                     now,

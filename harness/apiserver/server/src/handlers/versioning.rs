@@ -9,7 +9,7 @@ use baton_apimachinery::schema::crd;
 use serde_json::Value;
 
 use super::Call;
-use super::codecs::reply::Shown;
+use super::shown::Shown;
 use crate::api_error::ApiError;
 use crate::conversion::{ConversionError, Conversions};
 use crate::registry::Resource;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::commits::Change;
+use super::Change;
 use super::{Compacted, Stored};
 use crate::ordered_notify::OrderedNotify;
 

@@ -5,6 +5,7 @@
 //! ([`watch`]) and sends to the taps ([`commits`]), all before it returns.
 
 mod bucket;
+mod change;
 pub(crate) mod commits;
 mod owners;
 mod stored;
@@ -20,7 +21,8 @@ use tokio::sync::mpsc;
 use crate::options::{Clock, Revisions};
 use bucket::Bucket;
 pub(crate) use bucket::{Event, Part, Wanted};
-use commits::{Change, Commit, Commits};
+pub use change::Change;
+use commits::{Commit, Commits};
 use owners::OwnerIndex;
 pub(crate) use stored::{Stored, Text, write_head};
 

@@ -12,7 +12,7 @@ use baton_apimachinery::meta;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::commits::Change;
+use super::change::Change;
 
 /// Maximum depth of a packed object; deeper ones stay trees, because they could not be parsed again.
 const MAX_PACKED_DEPTH: usize = 100;

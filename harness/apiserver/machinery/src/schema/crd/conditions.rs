@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::approval::{approval_annotation, is_protected};
 use crate::meta::text;
 
 /// The names that other definitions of the group already use.
@@ -123,10 +124,10 @@ fn take(names: &mut Map<String, Value>, requested: &Value, key: &str) {
 
 /// Returns the status, reason and message of the approval annotation of a protected group.
 fn approval(crd: &Value, group: &str) -> Option<(bool, &'static str, String)> {
-    if !super::validation::is_protected(group) {
+    if !is_protected(group) {
         return None;
     }
-    let annotation = super::validation::approval_annotation(crd);
+    let annotation = approval_annotation(crd);
     if annotation.starts_with("unapproved") {
         return Some((false, "UnapprovedAnnotation", format!("not approved: {annotation:?}")));
     }

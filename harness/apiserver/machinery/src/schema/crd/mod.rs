@@ -4,6 +4,7 @@
 //! [`validate_update`]. After a write: [`names_conditions`] decides the status. For serving: [`set_version`] between
 //! versions, [`deprecation_warning`], `columns`, `scale` and `selectable`.
 
+mod approval;
 pub mod columns;
 mod conditions;
 mod conversion;

@@ -2,12 +2,11 @@
 
 use serde_json::Value;
 
+use super::approval::{APPROVAL, approval_annotation, is_protected};
 use super::{condition, conversion, spec, storage_version, versions};
 use crate::field::{FieldError, FieldErrorType};
 use crate::meta::text;
 use crate::metadata::names::dns_subdomain;
-
-const APPROVAL: &str = "api-approved.kubernetes.io";
 
 /// Validates a new definition, without its metadata except for the name.
 pub fn validate_create(crd: &Value) -> Vec<FieldError> {
@@ -130,18 +129,6 @@ fn check_status(crd: &Value) -> Vec<FieldError> {
         }
     }
     errors
-}
-
-/// Returns `true` if the group belongs to Kubernetes itself.
-pub(super) fn is_protected(group: &str) -> bool {
-    ["k8s.io", "kubernetes.io"]
-        .iter()
-        .any(|suffix| group == *suffix || group.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.')))
-}
-
-/// The annotation that approves a definition in a protected group.
-pub(super) fn approval_annotation(crd: &Value) -> &str {
-    text(member(member(crd, "metadata"), "annotations"), APPROVAL)
 }
 
 fn check_approval(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {

@@ -1,5 +1,5 @@
 //! Decoding of requests and encoding of answers: accepted forms ([`accept`]), decoding ([`decode`]), answers
-//! ([`reply`]) and their encoding ([`negotiate`], [`table`]).
+//! ([`reply`]), their form ([`wish`]) and their encoding ([`negotiate`], [`table`]).
 
 pub(crate) mod accept;
 pub(crate) mod body;
@@ -8,3 +8,4 @@ pub(crate) mod negotiate;
 pub(crate) mod reply;
 pub(crate) mod strategic_decode;
 pub(crate) mod table;
+pub(crate) mod wish;

@@ -4,25 +4,19 @@ use http::{HeaderMap, Response, header};
 use serde_json::{Value, json};
 
 use crate::api_error::ApiError;
-use crate::handlers::codecs::accept::{self, Form, Format, MetaVersion, View, not_acceptable};
+use crate::handlers::codecs::accept::{self, Format, View, not_acceptable};
 use crate::handlers::codecs::body::ResponseBody;
-use crate::handlers::codecs::reply::{List, Reply, Shown};
+use crate::handlers::codecs::reply::{List, Reply};
 use crate::handlers::codecs::table;
+use crate::handlers::codecs::wish::{Wish, partial};
 use crate::handlers::query::Query;
 use crate::handlers::response;
+use crate::handlers::shown::Shown;
 use crate::registry::Resource;
 use crate::yaml;
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
-
-/// The settings of an answer, apart from the reply itself.
-pub(crate) struct Wish<'a> {
-    pub(crate) form: Form,
-    pub(crate) query: &'a Query,
-    pub(crate) now: jiff::Timestamp,
-    pub(crate) pretty: bool,
-}
 
 /// Encodes the answer to a successful request.
 pub(in crate::handlers) fn reply(wish: &Wish<'_>, reply: Reply) -> Result<Response<ResponseBody>, ApiError> {
@@ -113,12 +107,6 @@ fn go_type(resource: &Resource, list: bool) -> String {
         Some(package) => package,
     };
     format!("*{package}.{}", if list { &resource.list_kind } else { &resource.kind })
-}
-
-/// Returns an object's metadata.
-pub(in crate::handlers) fn partial(object: &Value, version: MetaVersion) -> Value {
-    let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
-    json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": metadata})
 }
 
 fn written(wish: &Wish<'_>, code: u16, object: &Value) -> Response<ResponseBody> {

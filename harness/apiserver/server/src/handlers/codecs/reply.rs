@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::handlers::codecs::body::ResponseBody;
+use crate::handlers::shown::Shown;
 use crate::registry::Resource;
-use crate::store::commits::Change;
-use crate::store::{Stored, Text, write_head};
+use crate::store::write_head;
 
 /// A successful answer.
 #[derive(Debug)]
@@ -33,28 +33,16 @@ pub(crate) enum Reply {
     },
 }
 
-/// An object in an answer.
-#[derive(Debug, Clone)]
-pub(crate) enum Shown {
-    /// In its stored form, with another version if needed.
-    Stored(Arc<Stored>),
-    /// Made for this answer, for example by a dry run or a conversion.
-    Value(Arc<Value>),
-}
-
-impl Shown {
-    pub(crate) fn value(&self) -> Arc<Value> {
-        match self {
-            Self::Stored(stored) => stored.value(),
-            Self::Value(value) => value.clone(),
+impl Reply {
+    /// Returns a review with its answer.
+    pub(crate) fn of_review(mut review: Value, status: Value) -> Self {
+        if let Some(members) = review.as_object_mut() {
+            members.insert("status".to_owned(), status);
+            members.entry("metadata").or_insert_with(|| json!({}));
         }
-    }
-
-    /// Calls `look` with the object as JSON.
-    pub(crate) fn with_text<T>(&self, look: impl FnOnce(&Text) -> T) -> T {
-        match self {
-            Self::Stored(stored) => look(stored.text()),
-            Self::Value(value) => look(&Text::write(Change::Existing, value)),
+        Self::Made {
+            code: 201,
+            object: review,
         }
     }
 }

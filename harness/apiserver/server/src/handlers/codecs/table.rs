@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::api_error::ApiError;
 use crate::handlers::codecs::accept::MetaVersion;
-use crate::handlers::codecs::negotiate::{Wish, partial};
-use crate::handlers::codecs::reply::Shown;
+use crate::handlers::codecs::wish::{Wish, partial};
+use crate::handlers::shown::Shown;
 use crate::registry::Resource;
 
 /// Returns the `Table` of some objects.

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::api_error::ApiError;
 use crate::handlers::admission::plugins::{AdmissionRequest, Operation};
-use crate::handlers::codecs::reply::{Reply, Shown};
+use crate::handlers::codecs::reply::Reply;
 use crate::handlers::field_managers::check_options;
+use crate::handlers::shown::Shown;
 use crate::handlers::verbs::named::check_namespace;
 use crate::handlers::verbs::write::stored_by;
 use crate::handlers::{Call, Core, strategy};

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 
 use crate::api_error::{About, ApiError};
 use crate::handlers::codecs::decode;
-use crate::handlers::codecs::reply::{List, Reply, Shown};
+use crate::handlers::codecs::reply::{List, Reply};
 use crate::handlers::field_managers::check_dry_run;
 use crate::handlers::query::Query;
+use crate::handlers::shown::Shown;
 use crate::handlers::verbs::write::is_released;
 use crate::handlers::{Call, Caller, Core, strategy};
 use crate::registry::Resource;

@@ -36,27 +36,15 @@ fn read(call: &Call, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
     Ok(review)
 }
 
-/// Returns a review with its answer.
-pub(super) fn reviewed(mut review: Value, status: Value) -> Reply {
-    if let Some(members) = review.as_object_mut() {
-        members.insert("status".to_owned(), status);
-        members.entry("metadata").or_insert_with(|| json!({}));
-    }
-    Reply::Made {
-        code: 201,
-        object: review,
-    }
-}
-
 #[expect(clippy::unnecessary_wraps, reason = "as the other answers")]
 fn myself(core: &Core, call: &Call, mut review: Value) -> Result<Reply, ApiError> {
     set(&mut review, "metadata", json!({"creationTimestamp": core.now()}));
-    Ok(reviewed(review, json!({"userInfo": call.caller.user.info()})))
+    Ok(Reply::of_review(review, json!({"userInfo": call.caller.user.info()})))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as the other answers")]
 fn access(_: &Core, _: &Call, review: Value) -> Result<Reply, ApiError> {
-    Ok(reviewed(review, json!({"allowed": true})))
+    Ok(Reply::of_review(review, json!({"allowed": true})))
 }
 
 fn rules(_: &Core, _: &Call, mut review: Value) -> Result<Reply, ApiError> {
@@ -73,7 +61,7 @@ fn rules(_: &Core, _: &Call, mut review: Value) -> Result<Reply, ApiError> {
         "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
         "incomplete": false,
     });
-    Ok(reviewed(review, status))
+    Ok(Reply::of_review(review, status))
 }
 
 fn set(object: &mut Value, key: &str, value: Value) {

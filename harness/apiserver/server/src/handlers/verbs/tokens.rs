@@ -12,7 +12,6 @@ use crate::api_error::{About, ApiError};
 use crate::handlers::authentication::{AUDIENCE, accounts};
 use crate::handlers::codecs::reply::Reply;
 use crate::handlers::verbs::named::check_namespace;
-use crate::handlers::verbs::reviews::reviewed;
 use crate::handlers::{Call, Core};
 use crate::store::key;
 
@@ -50,7 +49,7 @@ pub(super) fn review(core: &Core, _: &Call, review: Value) -> Result<Reply, ApiE
         Ok(known) => json!({"authenticated": true, "user": known.user.info(), "audiences": known.audiences}),
         Err(error) => json!({"user": {}, "error": error.to_string()}),
     };
-    Ok(reviewed(review, status))
+    Ok(Reply::of_review(review, status))
 }
 
 impl Core {
