@@ -264,8 +264,14 @@ fn go_back(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec<Str
 }
 
 /// Returns the clusters that recovered before scheduling succeeded: under `Gracefully` the old copy is still there and
-/// stays (GRE-02).
+/// stays (GRE-02). Empty as long as another old copy is purged first (PRG-13).
 fn still_there(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec<String> {
+    let is_purged = |task: &GracefulEvictionTask| {
+        mode_of(task) == PurgeMode::Directly && snapshot.occupied.contains(&task.from_cluster)
+    };
+    if snapshot.binding.spec.graceful_eviction_tasks.iter().any(is_purged) {
+        return Vec::new();
+    }
     let evicts = |effect| matches!(effect, TaintEffect::NoExecute | TaintEffect::PreferNoExecute);
     let mut back = go_back(snapshot, placement, max);
     back.retain(|name| {

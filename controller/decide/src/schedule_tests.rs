@@ -142,6 +142,22 @@ fn scheduling_has_not_succeeded_when_the_origin_recovers() {
 }
 
 #[test]
+fn the_way_back_to_a_copy_that_stays_waits_for_one_that_is_purged() {
+    let tasks = [task("member1", "Gracefully"), task("member2", "Directly")];
+    let tasks: Vec<Value> = tasks.iter().flat_map(|it| it.as_array().cloned().unwrap()).collect();
+    let spec = json!({"gracefulEvictionTasks": tasks});
+    let members = [
+        ("member1", json!([])),
+        ("member2", no_execute()),
+        ("member3", json!([])),
+    ];
+    let (chosen, decision) = decide_with(&spec, &members, &["member1", "member2"]);
+    assert_eq!((chosen, decision.tasks.len()), (vec![], 2));
+    let (chosen, decision) = decide_with(&spec, &members, &["member1"]);
+    assert_eq!((chosen, decision.tasks.len()), (vec!["member1".to_owned()], 1));
+}
+
+#[test]
 fn the_origin_is_no_choice_while_another_cluster_fits() {
     let spec = json!({"gracefulEvictionTasks": task("member1", "Directly")});
     assert_eq!(
