@@ -462,6 +462,29 @@ fn under_directly_one_copy_exists_beside_those_of_other_modes(#[case] story: Sto
     assert_eq!(found(story, Invariant::AtMostOneLiveCopy), (true, refuted));
 }
 
+/// A workload whose result names the cluster again that a task empties: a user writes it, and then the implementation.
+fn named_again(by_user: bool) -> Story {
+    let again = binding("web", under_way(&["member1"], &["member1"]));
+    let mut story = Story::begin().target(
+        0.0,
+        "ResourceBinding",
+        binding("web", json!({"clusters": named(&["member1"])})),
+    );
+    story = story.target(1.0, "ResourceBinding", binding("web", under_way(&["member1"], &[])));
+    if by_user {
+        story = story.hands(2.0, "ResourceBinding", again.clone());
+    }
+    story.target(3.0, "ResourceBinding", again)
+}
+
+#[rstest]
+#[case::by_a_user(named_again(true), &[])]
+#[case::by_the_implementation(named_again(false), &["PRG-11"])]
+fn only_a_user_names_a_cluster_again_while_it_is_emptied(#[case] story: Story, #[case] refuted: &[&str]) {
+    let refuted = refuted.iter().map(ToString::to_string).collect();
+    assert_eq!(found(story, Invariant::ResultAndTaskDisjoint), (true, refuted));
+}
+
 /// A failover that is over at second 9; then nothing happens for a while, but a write of the implementation at a second.
 fn at_rest(task_stays: bool, old_stays: bool, new_is_made: bool, wrote: Option<f64>, until: f64) -> Story {
     let mut healthy = under_way(&["member1"], &["member2"]);

@@ -48,7 +48,7 @@ pub use writers::{awaits_garbage_collector, left_over};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::{history::History, instances::Target};
+use self::{excuses::is_harness, history::History, instances::Target};
 use super::{
     DifferenceKind, Finding,
     allowances::Allowances,
@@ -296,8 +296,12 @@ fn result_and_task_disjoint(history: &History<'_>) -> Found {
     let mut found = Found::default();
     for task in history.tasks.iter().filter(|task| task.is_directly()) {
         found.judged += 1;
+        // A user may name the cluster again, to stop the migration (GRE-11).
+        let mut is_by_user = false;
         let both = history.binding_of(task).iter().find(|(entry, revision)| {
-            task.is_pending_at(entry.seq) && failovers::result_of(&revision.object).contains(&task.from)
+            let both = task.is_pending_at(entry.seq) && failovers::result_of(&revision.object).contains(&task.from);
+            is_by_user = both && (is_by_user || is_harness(revision));
+            both && !is_by_user
         });
         if let Some((entry, _)) = both {
             found.findings.push(finding(
