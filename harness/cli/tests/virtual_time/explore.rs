@@ -30,6 +30,7 @@ use baton_core::{
     names::Feature,
 };
 
+use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::common;
@@ -260,6 +261,55 @@ fn held_watches_are_released_before_the_clean_up() {
         panic!("{outcomes:?}");
     };
     assert_eq!((&verdict.elsewhere, &verdict.remarks), (&Vec::new(), &Vec::new()));
+}
+
+/// Users act at writes: each act shows on its object, and the taint goes after its time, unless its cluster has gone before.
+const ACTS_OF_USERS: &str = "
+apiVersion: baton.dev/v1alpha1
+kind: Case
+metadata: {name: acts-of-users}
+spec:
+  title: Users taint a cluster and edit a policy at a write
+  features: [Propagation, NoExecuteEviction]
+  members: 2
+  controller: {featureGates: {Failover: true}}
+  steps:
+    - apply: {on: control, file: workloads/deploy.yaml}
+    - move: {at: {write: ResourceBinding, does: create}, do: editPolicies}
+    - move: {at: {write: Deployment, does: patch, on: members}, do: taintCluster, for: 30s}
+    - apply:
+        on: control
+        resource:
+          apiVersion: policy.karmada.io/v1alpha1
+          kind: PropagationPolicy
+          metadata: {name: policy}
+          spec:
+            resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: deploy}]
+            placement: {clusterAffinity: {clusterNames: [member1]}}
+            failover: {cluster: {purgeMode: Gracefully}}
+    - wait: {for: match, of: {kind: PropagationPolicy, name: policy}, on: control, match: {spec: {failover: {cluster: {purgeMode: Directly}}}}}
+    - bindRole: {role: origin, from: {kind: Deployment, name: deploy}}
+    - wait: {for: match, of: {cluster: origin}, on: control, match: {spec: {taints: {contains: [{key: baton.dev/moved, effect: NoExecute}]}}}}
+    END
+  exempt: [{invariant: nothingLeftAfterCleanUp, reason: the cluster is gone}]
+";
+
+#[rstest]
+#[case::the_taint_goes("- wait: {for: match, of: {cluster: origin}, on: control, match: {spec: {taints: null}}}")]
+#[case::the_cluster_goes("- unjoin: origin")]
+fn users_act_at_writes(#[case] end: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("acts-of-users.yaml");
+    fs::write(
+        &file,
+        ACTS_OF_USERS.replace("END", &format!("{end}\n    - elapse: 60s")),
+    )
+    .unwrap();
+    let outcomes = replayed(Arc::new(Reference), &file);
+    assert!(
+        matches!(outcomes.as_slice(), [CaseOutcome::Conforms(_)]),
+        "{outcomes:?}"
+    );
 }
 
 /// The reference controller, which does not come up again after a crash, and lets time pass for ever.

@@ -286,7 +286,7 @@ impl Directing {
                 asking.let_in_and_lose_answer().wait().await;
                 self.have_done(write, it).await;
             }
-            MoveFault::BreakConnections | MoveFault::ExpireWatches | MoveFault::TaintCluster => {
+            MoveFault::BreakConnections | MoveFault::ExpireWatches => {
                 asking.let_in().wait().await;
                 self.note(step, it, write);
                 self.have_done(write, it).await;
@@ -302,6 +302,13 @@ impl Directing {
                 if !taken.taints.is_empty() {
                     self.note(step, it, write);
                     self.have_done_with(write, it, taken).await;
+                }
+            }
+            MoveFault::TaintCluster => {
+                asking.let_in().wait().await;
+                if self.taint(&write.server).await {
+                    self.note(step, it, write);
+                    self.have_done(write, it).await;
                 }
             }
             MoveFault::EditPolicies => {
@@ -328,6 +335,18 @@ impl Directing {
             }
         }
         taken
+    }
+
+    /// Taints a member; returns false if it was not tainted.
+    async fn taint(&self, member: &str) -> bool {
+        let Some(control) = self.clusters.get(ClusterName::control().as_str()) else {
+            return false;
+        };
+        let tainted = actions::taint(&control.inside(actions::BATON), member, &taint_of_moves()).await;
+        if let Err(error) = &tainted {
+            tracing::debug!(error = error_chain(error), "{member} is not tainted");
+        }
+        tainted.is_ok()
     }
 
     /// Edits the policies of the case; returns false if nothing was edited.
@@ -394,6 +413,15 @@ impl Directing {
         let merge = json!({"metadata": {"annotations": {RIVAL: self.namespace}}});
         actions::patch(&cluster.inside(actions::BATON), &of, &merge).await?;
         Ok(())
+    }
+}
+
+/// The taint that a move sets.
+pub(super) fn taint_of_moves() -> Taint {
+    Taint {
+        key: "baton.dev/moved".to_owned(),
+        value: None,
+        effect: "NoExecute".to_owned(),
     }
 }
 

@@ -7,17 +7,22 @@ use tokio::time::Instant;
 
 use super::{
     Run,
-    director::{Director, Due, End},
+    director::{Director, Due, End, taint_of_moves},
     step_error::StepError,
 };
-use crate::{actions, error_chain::error_chain, fleet};
+use crate::{
+    actions::{self, ActionError},
+    error_chain::error_chain,
+    fleet,
+};
 
-/// The taint that a move sets.
-fn taint_of_moves() -> Taint {
-    Taint {
-        key: "baton.dev/moved".to_owned(),
-        value: None,
-        effect: "NoExecute".to_owned(),
+/// The outcome of a change to a cluster, which the case may have removed from the federation in the meantime.
+fn unless_gone(changed: Result<(), ActionError>) -> Result<(), ActionError> {
+    match changed {
+        Err(ActionError::Refused { source, .. }) if matches!(&*source, kube::Error::Api(status) if status.code == 404) => {
+            Ok(())
+        }
+        changed => changed,
     }
 }
 
@@ -111,11 +116,7 @@ impl Run<'_> {
                 self.fleet.inject(&cluster, fleet::Fault::CutOff).await?;
                 self.end_later(it.lasts, End::Heal(cluster));
             }
-            MoveFault::TaintCluster => {
-                let control = self.fleet.control().inside(actions::BATON);
-                actions::taint(&control, cluster.as_str(), &taint_of_moves()).await?;
-                self.end_later(it.lasts, End::Untaint(cluster));
-            }
+            MoveFault::TaintCluster => self.end_later(it.lasts, End::Untaint(cluster)),
             MoveFault::LoseRequest | MoveFault::LoseAnswer | MoveFault::Rival | MoveFault::EditPolicies => {}
         }
         Ok(())
@@ -135,14 +136,16 @@ impl Run<'_> {
             End::Taint(cluster, taints) => {
                 let control = self.fleet.control().inside(actions::BATON);
                 for taint in &taints {
-                    actions::taint(&control, cluster.as_str(), taint).await?;
+                    unless_gone(actions::taint(&control, cluster.as_str(), taint).await)?;
                 }
                 Ok(())
             }
             End::Untaint(cluster) => {
                 let control = self.fleet.control().inside(actions::BATON);
                 let Taint { key, effect, .. } = taint_of_moves();
-                Ok(actions::untaint(&control, cluster.as_str(), &key, &effect).await?)
+                Ok(unless_gone(
+                    actions::untaint(&control, cluster.as_str(), &key, &effect).await,
+                )?)
             }
             End::Heal(cluster) => Ok(self.fleet.inject(&cluster, fleet::Fault::Heal).await?),
         }
