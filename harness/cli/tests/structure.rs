@@ -43,11 +43,6 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     ("harness/apiserver/machinery", "schema::cel::value -> schema::cel::ops"),
     ("harness/apiserver/machinery", "schema::cel::ops -> schema::cel::eval"),
-    ("harness/apiserver/server", "handlers::verbs -> handlers::admission"),
-    (
-        "harness/apiserver/server",
-        "handlers::field_managers -> handlers::codecs",
-    ),
 ];
 
 #[test]

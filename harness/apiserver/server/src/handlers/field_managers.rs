@@ -10,7 +10,6 @@ use baton_apimachinery::merge::field_validation;
 use baton_apimachinery::yaml;
 use serde_json::Value;
 
-use super::codecs::decode;
 use super::versioning::as_it_is;
 use super::{Call, Core};
 use crate::api_error::{About, ApiError};
@@ -49,6 +48,11 @@ impl Call {
     pub(super) fn media(&self) -> &str {
         let content_type = self.header(http::header::CONTENT_TYPE).unwrap_or_default();
         content_type.split(';').next().unwrap_or_default().trim()
+    }
+
+    /// Returns `true` if the body is JSON, not YAML.
+    pub(super) fn is_json(&self) -> bool {
+        self.media() != "application/yaml"
     }
 
     pub(super) fn is_apply(&self) -> bool {
@@ -189,11 +193,11 @@ pub(super) fn findings_of_body(call: &Call) -> Vec<String> {
         return Vec::new();
     }
     let model = call.resource.model();
-    if decode::is_json(call) {
+    if call.is_json() {
         return field_validation::document(Some(model), &call.body);
     }
     let mut findings = Vec::from_iter(yaml::duplicate_keys(&call.body));
-    if let (true, Ok(object)) = (model.is_builtin(), decode::yaml(&call.body)) {
+    if let (true, Ok(object)) = (model.is_builtin(), yaml::read(&call.body)) {
         findings.append(&mut field_validation::unknown_fields(model, &object));
     }
     findings

@@ -12,6 +12,7 @@ pub(crate) mod discovery;
 mod field_managers;
 pub(crate) mod passing_on;
 pub(crate) mod query;
+mod replicas;
 pub(crate) mod route;
 mod shown;
 pub(crate) mod strategy;

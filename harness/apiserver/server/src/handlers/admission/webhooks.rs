@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::admission::{self, Answer, AnswerError, Pending, Plan, Subject, Webhook};
 use crate::api_error::ApiError;
 use crate::handlers::admission::plugins::{AdmissionRequest, Operation};
-use crate::handlers::verbs::scale::scale_of;
+use crate::handlers::replicas::scale_of;
 use crate::handlers::versioning::in_version;
 use crate::handlers::{Call, Core, strategy};
 

@@ -84,11 +84,6 @@ pub(in crate::handlers) fn checked(call: &Call, warnings: &mut Vec<String>) -> R
     Ok(object)
 }
 
-/// Returns `true` if the body is JSON, not YAML.
-pub(in crate::handlers) fn is_json(call: &Call) -> bool {
-    call.media() != "application/yaml"
-}
-
 /// Returns the error for a body without a readable type.
 fn unrecognized(call: &Call, error: &impl Display) -> ApiError {
     const SHOWN: usize = 30;

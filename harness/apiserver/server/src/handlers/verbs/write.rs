@@ -14,9 +14,9 @@ use crate::handlers::admission::plugins::{AdmissionRequest, Operation};
 use crate::handlers::codecs::decode;
 use crate::handlers::codecs::reply::Reply;
 use crate::handlers::field_managers::check_options;
+use crate::handlers::replicas;
 use crate::handlers::shown::Shown;
 use crate::handlers::verbs::named::{check_name, check_namespace};
-use crate::handlers::verbs::scale;
 use crate::handlers::versioning::ToStore;
 use crate::handlers::{Call, Caller, Core, strategy};
 use crate::registry::Resource;
@@ -83,11 +83,11 @@ impl Core {
                 Some(given) if Some(given) == meta::resource_version(old) => call.verb == crate::handlers::Verb::Patch,
                 Some(_) => return Err(ApiError::modified(call.about(name))),
             };
-            if call.subresource.as_deref() != Some("scale") || scale::is_owned(resource, old) {
+            if call.subresource.as_deref() != Some("scale") || replicas::is_owned(resource, old) {
                 self.track(call, Some(old), &mut new);
             }
             if call.subresource.as_deref() == Some("scale") && !call.is_apply() {
-                scale::disown_none(resource, &mut new);
+                replicas::disown_none(resource, &mut new);
             }
             // Fields that admission changes have no owner.
             self.mutate(&request, &mut new)?;
