@@ -13,7 +13,7 @@ use crate::drain;
 use crate::evict::mode_of;
 use crate::names;
 use crate::selector;
-use crate::taints;
+use crate::taints::{self, EvictionTime};
 
 /// Time that the scheduler avoids a cluster which an unhealthy application left, if the policy does not set it
 /// (APP-08).
@@ -192,7 +192,7 @@ fn fitting(snapshot: Snapshot<'_>, placement: &Placement, chosen: &[String]) -> 
             .graceful_eviction_tasks
             .iter()
             .any(|task| task.from_cluster == name);
-        if evicted || chosen.iter().any(|taken| taken == name) || !fits(spec, placement, cluster) {
+        if evicted || chosen.iter().any(|taken| taken == name) || !fits(snapshot, placement, cluster) {
             continue;
         }
         match blocked_until(spec, name) {
@@ -207,8 +207,10 @@ fn fitting(snapshot: Snapshot<'_>, placement: &Placement, chosen: &[String]) -> 
 }
 
 /// Returns true if a new copy may run on the cluster.
-fn fits(spec: &BindingSpec, placement: &Placement, cluster: &Cluster) -> bool {
-    let leaves_on_prefer = spec
+fn fits(snapshot: Snapshot<'_>, placement: &Placement, cluster: &Cluster) -> bool {
+    let leaves_on_prefer = snapshot
+        .binding
+        .spec
         .failover
         .as_ref()
         .is_some_and(|failover| failover.cluster.is_some());
@@ -217,6 +219,25 @@ fn fits(spec: &BindingSpec, placement: &Placement, cluster: &Cluster) -> bool {
         && conditions::status(&cluster.status.conditions, conditions::READY) == Some("True")
         && selector::means(placement.cluster_affinity.as_ref(), cluster)
         && !taints::repel(&cluster.spec.taints, &placement.cluster_tolerations, leaves_on_prefer)
+        && !is_tolerated_no_longer(placement, cluster, snapshot.now)
+}
+
+/// Returns true if a workload would have to leave the cluster again at once: it tolerates a taint for a time that is over
+/// (TNT-03).
+fn is_tolerated_no_longer(placement: &Placement, cluster: &Cluster, now: Timestamp) -> bool {
+    let mut no_execute = cluster
+        .spec
+        .taints
+        .iter()
+        .filter(|taint| taint.effect == TaintEffect::NoExecute);
+    no_execute.any(|taint| {
+        let time = taints::tolerated_for(taint, &placement.cluster_tolerations, None);
+        match time.map(|time| taints::eviction_time(taint, time)) {
+            Some(EvictionTime::Now) => true,
+            Some(EvictionTime::At(time)) => time <= now,
+            Some(EvictionTime::OnceStamped | EvictionTime::Never) | None => false,
+        }
+    })
 }
 
 fn is_second_choice(cluster: &Cluster) -> bool {
@@ -253,7 +274,7 @@ fn go_back(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec<Str
         let recovered = snapshot
             .clusters
             .get(&task.from_cluster)
-            .is_some_and(|cluster| fits(spec, placement, cluster));
+            .is_some_and(|cluster| fits(snapshot, placement, cluster));
         let free = blocked_until(spec, &task.from_cluster).is_none_or(|until| until <= snapshot.now);
         if purged && recovered && free && !back.contains(&task.from_cluster) {
             back.push(task.from_cluster.clone());

@@ -142,6 +142,17 @@ fn scheduling_has_not_succeeded_when_the_origin_recovers() {
 }
 
 #[test]
+fn a_cluster_whose_taint_was_tolerated_long_enough_takes_nothing() {
+    let taint = json!([{"key": "down", "effect": "NoExecute", "timeAdded": at(0).to_string()}]);
+    let fits = |seconds: i64| {
+        let toleration = json!({"key": "down", "operator": "Exists", "tolerationSeconds": seconds});
+        let spec = json!({"placement": {"clusterTolerations": [toleration]}});
+        !decide_with(&spec, &[("member1", taint.clone())], &[]).0.is_empty()
+    };
+    assert_eq!([0, 1].map(fits), [false, true]);
+}
+
+#[test]
 fn the_way_back_to_a_copy_that_stays_waits_for_one_that_is_purged() {
     let tasks = [task("member1", "Gracefully"), task("member2", "Directly")];
     let tasks: Vec<Value> = tasks.iter().flat_map(|it| it.as_array().cloned().unwrap()).collect();
