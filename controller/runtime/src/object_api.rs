@@ -44,6 +44,11 @@ impl WriteError {
         self.status().is_some_and(kube::core::Status::is_not_found)
     }
 
+    /// Returns true if the API server answered.
+    pub fn is_answer(&self) -> bool {
+        self.status().is_some()
+    }
+
     /// Returns true if the API server reports that the object already exists.
     pub fn is_already_exists(&self) -> bool {
         self.status().is_some_and(kube::core::Status::is_already_exists)

@@ -123,6 +123,8 @@ async fn on_member(
             );
             finish(context, key, None, ConditionUpdate::no("Conflict", why)).await
         }
+        // What is reconciled again at once is the Work as it has been read.
+        Action::Apply(_) if present.is_none() && !is_current(context, key, work).await? => Ok(Some(context.now())),
         Action::Apply(object) => {
             let applied_object = match apply(&member, &object).await {
                 // The member has no copy: it never had one (POL-09), or it was deleted (POL-22).
@@ -142,6 +144,33 @@ async fn on_member(
         Action::AwaitRemoval(removal) => await_removal(context, key, work, &removal).await,
         Action::Release => release(context, key).await.map(|()| None),
     }
+}
+
+/// Reads a Work before its object is created, and returns true if it is as the cache has it. The cache of an instance that
+/// has just taken over may be late: an object that is created for a Work that is gone would stay (PRG-12).
+async fn is_current(context: &Context, key: &ObjectKey, work: &Work) -> Result<bool, Failure> {
+    let Some(resource) = Source::Works.resource() else {
+        return Ok(true);
+    };
+    let found = match patiently(context.object_api(&resource, key).get()).await {
+        Ok(Some(found)) => found,
+        Ok(None) => {
+            context.note_missing(&Source::Works, key);
+            return Ok(false);
+        }
+        // A leader that is cut off from the control plane goes by what it knows, as long as its lease holds.
+        Err(Failure::Slow) => return Ok(true),
+        Err(Failure::Write(error)) if !error.is_answer() => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    let (seen, metadata) = (&found["metadata"], &work.metadata);
+    let is_current = seen["uid"].as_str() == metadata.uid.as_deref()
+        && seen["generation"].as_i64() == metadata.generation
+        && seen["deletionTimestamp"].is_null() != work.is_being_deleted();
+    if !is_current {
+        context.note(&Source::Works, found);
+    }
+    Ok(is_current)
 }
 
 fn applied() -> ConditionUpdate {

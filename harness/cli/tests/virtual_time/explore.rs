@@ -312,6 +312,52 @@ fn users_act_at_writes(#[case] end: &str) {
     );
 }
 
+/// Another instance takes over while it has not heard that the Work of the old copy is gone.
+const LATE_LEADER: &str = "
+apiVersion: baton.dev/v1alpha1
+kind: Case
+metadata: {name: late-leader}
+spec:
+  title: A leader that has not heard of a deletion creates no copy again
+  features: [Propagation, NoExecuteEviction, PurgeDirectly, LeaderElection]
+  members: 2
+  controller: {featureGates: {Failover: true}, options: {leader-elect: true}}
+  steps:
+    - controller: {add: standby}
+    - apply: {on: control, file: workloads/deploy.yaml}
+    - apply:
+        on: control
+        resource:
+          apiVersion: policy.karmada.io/v1alpha1
+          kind: PropagationPolicy
+          metadata: {name: policy}
+          spec:
+            resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: deploy}]
+            placement:
+              clusterAffinity: {clusterNames: [member1, member2]}
+              spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 1}]
+            failover: {cluster: {purgeMode: Directly}}
+    - bindRole: {role: origin, from: {kind: Deployment, name: deploy}}
+    - wait: {for: healthy, of: {kind: Deployment, name: deploy}, from: origin}
+    - move: {at: {write: Work, does: delete}, do: holdKind, for: 60s}
+    - taint: {cluster: origin, key: baton.dev/failed, effect: NoExecute}
+    - wait: {for: gone, on: origin, of: {kind: Deployment, name: deploy}}
+    - controller: {crash: first}
+    - settle: 10m
+";
+
+#[test]
+fn a_leader_that_has_not_heard_of_a_deletion_creates_no_copy_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("late-leader.yaml");
+    fs::write(&file, LATE_LEADER).unwrap();
+    let outcomes = replayed(Arc::new(Reference), &file);
+    let [CaseOutcome::Conforms(verdict)] = outcomes.as_slice() else {
+        panic!("{outcomes:?}");
+    };
+    assert_eq!((&verdict.elsewhere, &verdict.remarks), (&Vec::new(), &Vec::new()));
+}
+
 /// The reference controller, which does not come up again after a crash, and lets time pass for ever.
 #[derive(Debug, Default)]
 struct NeverBack {
