@@ -399,6 +399,20 @@ fn alone(gone: f64, created: f64) -> Story {
     story
 }
 
+/// A workload with a task under Gracefully, and the mode of its policy when the task is written. Then it is Directly.
+fn told_gracefully(policy: &str) -> Story {
+    let task = json!({"fromCluster": "member1", "purgeMode": "Gracefully", "reason": "TaintUntolerated"});
+    let edited = collected(json!({"clusters": named(&["member2"]), "gracefulEvictionTasks": [task]}));
+    let mut moved = edited.clone();
+    moved["spec"]["failover"]["cluster"]["purgeMode"] = json!(policy);
+    failing(json!({}))
+        .copy(4.0, "member1", Change::Modified)
+        .last_by("baton-simulator")
+        .target(5.0, "ResourceBinding", moved)
+        .target(6.0, "ResourceBinding", edited)
+        .copy(7.0, "member2", Change::Added)
+}
+
 fn untainted(story: Story) -> Story {
     let mut story = story.hands(2.5, "Cluster", cluster("member1", none(), "True"));
     story.0.retain(|entry| {
@@ -414,6 +428,8 @@ fn untainted(story: Story) -> Story {
 #[case::two_at_once(alone(8.0, 7.0), true, &["PRG-03"])]
 // A user's move may be made in any order.
 #[case::nothing_fails(untainted(alone(8.0, 7.0)), false, &[])]
+#[case::a_task_says_gracefully(told_gracefully("Gracefully"), true, &[])]
+#[case::a_task_says_gracefully_against_the_policy(told_gracefully("Directly"), true, &["PRG-03"])]
 // With a task, another invariant looks.
 #[case::with_a_task(next_copy_beside(), true, &[])]
 fn while_its_cluster_fails_a_workload_has_one_copy(

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     case::model::Invariant,
     judge::{
-        failovers::{self, Migrations, Task},
+        failovers::{self, Migrations},
         order::Placed,
     },
     names::ClusterName,
@@ -27,7 +27,7 @@ use crate::{
 pub(super) const MODE: &str = "no-execute-taint-eviction-purge-mode";
 
 /// PRG-03: from a taint that is not tolerated until the workload has left, there is at most one copy under Directly. While
-/// a task says so, `atMostOneLiveCopy` looks.
+/// a task says how it leaves, `atMostOneLiveCopy` looks.
 pub(super) fn one_copy(history: &History<'_>, plan: Option<&Plan>) -> Found {
     let mut found = Found::default();
     if is_on(plan, "Failover") == Some(false) {
@@ -36,14 +36,13 @@ pub(super) fn one_copy(history: &History<'_>, plan: Option<&Plan>) -> Found {
     for (id, revisions) in &history.bindings {
         let Some(first) = revisions.first() else { continue };
         let copies = history.copies(&bound_by(&first.1.object));
-        let tasks: Vec<&Task> = history
+        let (directly, mut others): (Vec<_>, Vec<_>) = history
             .tasks_of(id)
-            .filter(|it| it.is_directly() && it.ran_alone())
-            .collect();
-        let migrations = Migrations {
-            directly: tasks,
-            others: Vec::new(),
-        };
+            .filter(|it| it.ran_alone())
+            .partition(|it| it.is_directly());
+        // A task of another mode counts if it follows the policy of its time, which may have been edited since.
+        others.retain(|task| history.written(task).is_some_and(|it| !is_directly(&it.1.object, plan)));
+        let migrations = Migrations { directly, others };
         let created = copies
             .iter()
             .copied()
@@ -54,7 +53,8 @@ pub(super) fn one_copy(history: &History<'_>, plan: Option<&Plan>) -> Found {
             };
             found.judged += 1;
             let there = was_there(copies, copy, &failing, &history.precedence);
-            let is_told = migrations.concern(copy.0.seq, [&failing, &copy.1.cluster]);
+            let is_told = migrations.concern(copy.0.seq, [&failing, &copy.1.cluster])
+                || migrations.may_stay(copy.0.seq, &failing);
             if matches!(there, There::Yes(_)) && !is_told && is_of_target(copies, copy, &failing) {
                 found.findings.push(finding(
                     Invariant::OneCopyWhileFailing,
