@@ -107,6 +107,13 @@ fn an_eviction_is_late_only_by_the_time_in_which_it_could_be_made(#[case] fault:
 #[case::a_user_removed_taints(MoveFault::FlapTaints, &["OBS-02"])]
 #[case::a_user_edited_policies(MoveFault::EditPolicies, &["OBS-02"])]
 fn a_move_of_users_disturbs_nothing(#[case] fault: MoveFault, #[case] refuted: &[&str]) {
+    let (plan, story) = with_move(late(), 1.0, fault);
+    let (judged, found) = story.judged_by(Invariant::LateEvictionIsExplained, &plan);
+    assert_eq!((judged, found), (1, refuted.iter().map(ToString::to_string).collect()));
+}
+
+/// The story with a move at a moment, which lasts ten seconds.
+fn with_move(story: Story, at: f64, fault: MoveFault) -> (Plan, Story) {
     let it = Move {
         at: WritePoint {
             on: Place::Control,
@@ -126,9 +133,34 @@ fn a_move_of_users_disturbs_nothing(#[case] fault: MoveFault, #[case] refuted: &
     };
     let mut plan = Plan::of_actions("moved", 2, [Action::Inject(Fault::Move(it))]);
     plan.controller = with(true, &[]);
-    let mut story = late().mark(1.0, mark);
+    let mut story = story.mark(at, mark);
     story.0.sort_by_key(|entry| entry.at);
-    let (judged, found) = story.judged_by(Invariant::LateEvictionIsExplained, &plan);
+    (plan, story)
+}
+
+/// A user removes a taint that is tolerated for 80 s and sets it again, and a task follows at once.
+#[rstest]
+#[case::watches_were_held(MoveFault::HoldWatches, &[])]
+#[case::a_write_conflicted(MoveFault::Rival, &["TNT-03"])]
+fn a_taint_that_went_unheard_makes_no_eviction_early(#[case] fault: MoveFault, #[case] refuted: &[&str]) {
+    let tolerated = json!([{"key": "failed", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 80}]);
+    let bound = |mut spec: Value| {
+        spec["placement"] = json!({"clusterTolerations": tolerated});
+        binding("web", spec)
+    };
+    let story = Story::begin()
+        .hands(0.0, "Cluster", cluster("member1", none(), "True"))
+        .target(
+            0.0,
+            "ResourceBinding",
+            bound(json!({"clusters": [{"name": "member1"}]})),
+        )
+        .hands(1.0, "Cluster", cluster("member1", failed(), "True"))
+        .hands(90.0, "Cluster", cluster("member1", none(), "True"))
+        .hands(91.0, "Cluster", cluster("member1", failed(), "True"))
+        .target(92.0, "ResourceBinding", bound(moved()));
+    let (plan, story) = with_move(story, 85.0, fault);
+    let (judged, found) = story.judged_by(Invariant::NoEvictionBeforeItsTime, &plan);
     assert_eq!((judged, found), (1, refuted.iter().map(ToString::to_string).collect()));
 }
 

@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Found, History, blaming, blocked, finding};
+use super::{Found, History, blaming, blocked, excuses::is_harness, finding};
 use crate::{
     case::model::Invariant,
-    judge::{failovers::Task, order::Before},
+    judge::{allowances::Allowances, failovers::Task, order::Before},
     plan::{Plan, time_factor::faster_setup},
     select::BINDING_KINDS,
     timeline::{Change, Entry, Event, HANDS, HARNESS, ObjectId, Revision},
@@ -119,7 +119,7 @@ fn workload(binding: &Value) -> String {
 }
 
 /// TNT-03: a task because of a taint is not written before the taint has been there for as long as it is tolerated.
-pub(super) fn no_eviction_before_its_time(history: &History<'_>) -> Found {
+pub(super) fn no_eviction_before_its_time(history: &History<'_>, allowances: &Allowances) -> Found {
     let mut found = Found::default();
     for task in &history.tasks {
         let Some((entry, revision)) = history.written(task) else {
@@ -129,7 +129,7 @@ pub(super) fn no_eviction_before_its_time(history: &History<'_>) -> Found {
             continue;
         };
         found.judged += 1;
-        if task.written.at + TICK < due {
+        if task.written.at + TICK < due && !was_changed_unheard(history, task, allowances) {
             found.findings.push(finding(
                 Invariant::NoEvictionBeforeItsTime,
                 entry,
@@ -140,6 +140,16 @@ pub(super) fn no_eviction_before_its_time(history: &History<'_>) -> Found {
         }
     }
     found
+}
+
+/// Returns `true` if a user changed the cluster that a task empties while the implementation could not hear of it.
+fn was_changed_unheard(history: &History<'_>, task: &Task, allowances: &Allowances) -> bool {
+    let heard = allowances.known_before(task.written.at, Duration::ZERO);
+    let unheard = |entry: &Entry| heard < task.written.at && entry.at >= heard && entry.seq < task.written.seq;
+    revisions(history).any(|(entry, it)| {
+        let is_cluster = it.kind == "Cluster" && it.object["metadata"]["name"] == task.from.as_str();
+        is_cluster && is_harness(it) && unheard(entry)
+    })
 }
 
 /// Returns `true` if the reason of a task is an untolerated taint (PRG-07).

@@ -103,7 +103,7 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
             Invariant::OneInstanceWrites => instances::one_writes(timeline),
             Invariant::OneTaskPerCluster => bindings::one_task_per_cluster(&history),
             Invariant::OneBindingPerWorkload => bindings::one_binding_per_workload(&history),
-            Invariant::NoEvictionBeforeItsTime => bindings::no_eviction_before_its_time(&history),
+            Invariant::NoEvictionBeforeItsTime => bindings::no_eviction_before_its_time(&history, &allowances),
             Invariant::GracefullyNeverWithoutCopy => bindings::gracefully_never_without_copy(&history, plan),
             Invariant::LabelsFromFirstRevision => labels::from_first_revision(&history),
             Invariant::LabelsUntilHealthy => labels::until_healthy(&history),
