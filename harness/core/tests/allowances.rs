@@ -142,7 +142,10 @@ fn with_move(story: Story, at: f64, fault: MoveFault) -> (Plan, Story) {
 #[rstest]
 #[case::watches_were_held(MoveFault::HoldWatches, &[])]
 #[case::a_write_conflicted(MoveFault::Rival, &["TNT-03"])]
-fn a_taint_that_went_unheard_makes_no_eviction_early(#[case] fault: MoveFault, #[case] refuted: &[&str]) {
+fn an_eviction_is_not_early_if_the_taint_changed_while_watches_were_late(
+    #[case] fault: MoveFault,
+    #[case] refuted: &[&str],
+) {
     let tolerated = json!([{"key": "failed", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 80}]);
     let bound = |mut spec: Value| {
         spec["placement"] = json!({"clusterTolerations": tolerated});

@@ -123,7 +123,7 @@ async fn on_member(
             );
             finish(context, key, None, ConditionUpdate::no("Conflict", why)).await
         }
-        // What is reconciled again at once is the Work as it has been read.
+        // The cache now has the Work as it was read: reconcile it again.
         Action::Apply(_) if present.is_none() && !is_current(context, key, work).await? => Ok(Some(context.now())),
         Action::Apply(object) => {
             let applied_object = match apply(&member, &object).await {

@@ -14,6 +14,7 @@ use baton_core::{
     names::ClusterName,
     timeline::Mark,
 };
+use kube::Client;
 use serde_json::json;
 use thiserror::Error;
 use tokio::{
@@ -323,10 +324,7 @@ impl Directing {
     /// Removes the taints of users from all members.
     async fn take_taints(&self) -> Taken {
         let mut taken = self.removed.begin();
-        let Some(control) = self.clusters.get(ClusterName::control().as_str()) else {
-            return taken;
-        };
-        let client = control.inside(actions::BATON);
+        let Some(client) = self.control() else { return taken };
         for member in self.clusters.values().map(Cluster::name).filter(|it| !it.is_control()) {
             match actions::take_taints(&client, member.as_str()).await {
                 Ok(taints) if taints.is_empty() => {}
@@ -337,12 +335,16 @@ impl Directing {
         taken
     }
 
+    /// Client of the control plane for what users do.
+    fn control(&self) -> Option<Client> {
+        let control = self.clusters.get(ClusterName::control().as_str())?;
+        Some(control.inside(actions::BATON))
+    }
+
     /// Taints a member; returns false if it was not tainted.
     async fn taint(&self, member: &str) -> bool {
-        let Some(control) = self.clusters.get(ClusterName::control().as_str()) else {
-            return false;
-        };
-        let tainted = actions::taint(&control.inside(actions::BATON), member, &taint_of_moves()).await;
+        let Some(control) = self.control() else { return false };
+        let tainted = actions::taint(&control, member, &taint_of_moves()).await;
         if let Err(error) = &tainted {
             tracing::debug!(error = error_chain(error), "{member} is not tainted");
         }
@@ -351,10 +353,8 @@ impl Directing {
 
     /// Edits the policies of the case; returns false if nothing was edited.
     async fn edit_policies(&self) -> bool {
-        let Some(control) = self.clusters.get(ClusterName::control().as_str()) else {
-            return false;
-        };
-        match policies::edit(&control.inside(actions::BATON), &self.namespace).await {
+        let Some(control) = self.control() else { return false };
+        match policies::edit(&control, &self.namespace).await {
             Ok(edited) => edited > 0,
             Err(error) => {
                 tracing::debug!(error = error_chain(&error), "the policies stay");

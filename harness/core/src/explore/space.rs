@@ -23,7 +23,7 @@ pub struct Plan {
 /// Time for which a crashed target stays down in the second variant: less than any timeout of a step.
 const DOWN: Duration = Duration::from_secs(30);
 
-/// Time for which taints stay away in the second variant: a failover that goes on ends in the meantime.
+/// Time for which taints stay away in the second variant: long enough for a failover to end.
 const AWAY: Duration = Duration::from_secs(120);
 
 /// The reason why a fault cannot be injected at a point.

@@ -117,7 +117,7 @@ impl Migrations<'_> {
         })
     }
 
-    /// Returns `true` if a copy on this cluster may exist beside others at an entry: a task of another mode evicts it.
+    /// Returns `true` if a copy on this cluster may exist together with others at an entry: a task of another mode evicts it.
     pub fn may_stay(&self, seq: u64, cluster: &ClusterName) -> bool {
         self.others
             .iter()

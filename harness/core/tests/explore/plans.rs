@@ -46,7 +46,10 @@ fn faults_are_tried_where_they_can_happen() {
         !tried.contains(&MoveFault::TaintCluster),
         "the control plane has no taints"
     );
-    assert!(!tried.contains(&MoveFault::EditPolicies), "there is no policy to edit");
+    assert!(
+        !tried.contains(&MoveFault::EditPolicies),
+        "the case has not applied a policy yet"
+    );
     let mut on_member = point("patch", "patch", 1);
     on_member.at.on = Place::Members;
     on_member.is_tainted = true;

@@ -199,8 +199,8 @@ fn shadows(history: &History<'_>, migrations: &Migrations<'_>, copies: &[Placed<
         let beside = moments.into_iter().find_map(|moment| {
             let concerned = |other: &&ClusterName| {
                 let begins = migrations.directly.iter().any(|task| task.written.seq == moment.0.seq);
-                let concerned = begins || migrations.concern(moment.0.seq, [*other, &shadow.1.cluster]);
-                concerned && !migrations.may_stay(moment.0.seq, other)
+                let is_concerned = begins || migrations.concern(moment.0.seq, [*other, &shadow.1.cluster]);
+                is_concerned && !migrations.may_stay(moment.0.seq, other)
             };
             let others = holders
                 .iter()
