@@ -32,6 +32,15 @@ pub(crate) enum Side {
     /// In the cluster, with the server: a cut does not affect it.
     Inside,
 }
+/// The fate of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The client gets it.
+    PassedOn,
+    /// The connection breaks before the client gets it.
+    Lost,
+}
+
 
 /// A filter for requests; a field of `None` matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -441,6 +450,19 @@ impl FaultInjector {
             .wait_for(|state| state.reach.from(side) != Reach::Up || state.breaks(side) != breaks)
             .await;
     }
+    /// Waits until the answer to a request can reach its client. The next write at the gate waits for that only if the server
+    /// can be reached: a write has been carried out although its answer is held up.
+    pub(crate) async fn passes_on(&self, side: Side, passed: Option<Passed>) -> io::Result<Fate> {
+        let fate = match &passed {
+            Some(passed) if passed.loses_answer() => Fate::Lost,
+            _ => Fate::PassedOn,
+        };
+        let turn = passed.filter(|_| self.0.state.get().reach.from(side) == Reach::Up);
+        self.reachable(side).await?;
+        drop(turn);
+        Ok(fate)
+    }
+
 
     /// Waits until the number of broken connections differs from `breaks`.
     pub(crate) async fn broken(&self, side: Side, breaks: u64) {

@@ -20,7 +20,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::api_error::ApiError;
-use crate::fault_injection::FaultInjector;
+use crate::fault_injection::{Fate, FaultInjector};
 use crate::handlers::codecs::body::ResponseBody;
 use crate::handlers::codecs::negotiate;
 use crate::handlers::passing_on::{Named, held_back, remove_not_passed_on};
@@ -171,8 +171,7 @@ impl Handler for Passing {
         if parts.status == StatusCode::CREATED && !dry_run {
             body = self.look_into(asked, &parts, body).await;
         }
-        self.faults.reachable(caller.side).await?;
-        if passed.is_some_and(|passed| passed.loses_answer()) {
+        if self.faults.passes_on(caller.side, passed).await? == Fate::Lost {
             return Err(io::ErrorKind::ConnectionReset.into());
         }
         parts.version = http::Version::default();

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_apiserver::{ApiServer, Gate, Gatekeeper, Options};
+use baton_apiserver::{ApiServer, Cut, Gate, Gatekeeper, Options};
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
@@ -23,6 +23,7 @@ struct Guarded {
     server: ApiServer,
     outside: Api<ConfigMap>,
     inside: Api<ConfigMap>,
+    gate: Gate,
     keeper: Gatekeeper,
 }
 
@@ -34,6 +35,7 @@ fn guarded() -> Guarded {
         outside: Api::default_namespaced(Client::new(server.service("tester"), "default")),
         inside: Api::default_namespaced(Client::new(server.service_inside("kubelet"), "default")),
         server,
+        gate,
         keeper,
     }
 }
@@ -139,6 +141,30 @@ async fn reads_and_writes_from_inside_pass() {
         .expect("created");
     test.outside.get("a").await.expect("read");
     assert!(timeout(LONG, test.keeper.next()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_answer_is_held_up_does_not_hold_up_the_next_one() {
+    let mut test = guarded();
+    let (faults, outside) = (test.server.faults().clone(), test.outside.clone());
+    let first = tokio::spawn(async move { outside.create(&PostParams::default(), &map("a")).await });
+    let asking = test.keeper.next().await.expect("the first write");
+    faults.cut_off(Cut::Hang);
+    asking.let_in().wait().await;
+    test.inside.get("a").await.expect("carried out");
+    // Another server behind the same gate.
+    let other = ApiServer::new(Options::new("other", Arc::new(|| Timestamp::UNIX_EPOCH)));
+    other.faults().guard(test.gate.before("member2"));
+    let maps: Api<ConfigMap> = Api::default_namespaced(Client::new(other.service("tester"), "default"));
+    let second = async move { maps.create(&PostParams::default(), &map("b")).await };
+    let let_in = async { test.keeper.next().await.expect("the second write").let_in() };
+    let (second, _) = timeout(LONG, async { tokio::join!(second, let_in) })
+        .await
+        .expect("the gate is free");
+    second.expect("created");
+    assert!(!first.is_finished(), "its answer is still held up");
+    faults.heal();
+    first.await.expect("it ends").expect("created");
 }
 
 #[tokio::test(start_paused = true)]

@@ -30,7 +30,7 @@ use crate::admission::{Admission, Memo};
 use crate::api_error::{About, ApiError};
 use crate::backlog::Backlog;
 use crate::conversion::Conversions;
-use crate::fault_injection::{FaultInjector, RequestInfo, RequestKey, Side};
+use crate::fault_injection::{Fate, FaultInjector, RequestInfo, RequestKey, Side};
 use crate::gate::Passed;
 use crate::handlers::authentication::User;
 use crate::handlers::authentication::keys::Keys;
@@ -223,8 +223,7 @@ impl Core {
             passed,
             key,
         } = exchange;
-        self.faults.reachable(side).await?;
-        if passed.is_some_and(|passed| passed.loses_answer()) {
+        if self.faults.passes_on(side, passed).await? == Fate::Lost {
             return Err(std::io::ErrorKind::ConnectionReset.into());
         }
         let mut response = match answer {
