@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use crate::api_error::ApiError;
 use crate::gate::{Gate, GatedWrite, Passed};
 use crate::ordered_notify::OrderedNotify;
+use crate::reads::Reads;
 use crate::store::Store;
 use crate::traffic::Traffic;
 
@@ -32,6 +31,7 @@ pub(crate) enum Side {
     /// In the cluster, with the server: a cut does not affect it.
     Inside,
 }
+
 /// The fate of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -40,7 +40,6 @@ pub(crate) enum Fate {
     /// The connection breaks before the client gets it.
     Lost,
 }
-
 
 /// A filter for requests; a field of `None` matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -116,8 +115,6 @@ struct State {
     breaks: u64,
     /// Breaks of connections from outside only.
     breaks_outside: u64,
-    /// Times that held watches were released early.
-    releases: u64,
 }
 
 impl State {
@@ -135,8 +132,8 @@ struct Rules {
     /// Failures, each with the number of matching requests so far.
     failures: Vec<(Failure, u64)>,
     gate: Option<Gate>,
-    /// The moment until which watches of a kind send nothing; of all kinds, if there is none.
-    held_until: BTreeMap<Option<String>, Instant>,
+    /// The last two revisions that were remembered, the older one first.
+    remembered: [u64; 2],
     counts: BTreeMap<RequestKey, u64>,
     traffic: BTreeMap<RequestKey, Traffic>,
     /// Bytes that watches have sent.
@@ -148,6 +145,7 @@ struct Rules {
 struct Inner {
     state: OrderedNotify<State>,
     rules: Mutex<Rules>,
+    reads: Reads,
     /// The store of the server; a proxy has none.
     store: Option<Arc<Store>>,
 }
@@ -243,11 +241,11 @@ impl FaultInjector {
             reach: Reach::Up,
             breaks: 0,
             breaks_outside: 0,
-            releases: 0,
         });
         Self(Arc::new(Inner {
             state,
             rules: Mutex::default(),
+            reads: Reads::new(),
             store,
         }))
     }
@@ -315,32 +313,41 @@ impl FaultInjector {
     /// Holds back the lines of watches from outside for this time: those of a kind, or all. They are sent afterwards, in
     /// order. `Duration::ZERO` sends them now.
     pub fn hold_watches(&self, kind: Option<String>, time: Duration) {
-        self.rules().held_until.insert(kind, Instant::now() + time);
-        if time.is_zero() {
-            self.0.state.change(|state| state.releases += 1);
+        self.0.reads.hold_watches(kind, time);
+    }
+
+    /// Remembers the present state, and the one that was remembered before, for [`FaultInjector::serve_stale`].
+    pub fn remember(&self) {
+        if let Some(store) = &self.0.store {
+            let mut rules = self.rules();
+            rules.remembered = [rules.remembered[1], store.revision()];
         }
+    }
+
+    /// For this time, answers clients from outside as a server does whose cache lags: lists of any age
+    /// (`resourceVersion=0`) show the last but one state that was remembered, and watches send nothing. `Duration::ZERO`
+    /// ends it. Returns false for a proxy, which has no history.
+    pub fn serve_stale(&self, time: Duration) -> bool {
+        let [revision, _] = self.rules().remembered;
+        self.0.reads.serve_stale(revision, time);
+        self.hold_watches(None, time);
+        self.0.store.is_some()
+    }
+
+    /// Answers 503 to reads of objects and lists from outside for this time; watches go on. `Duration::ZERO` ends it.
+    pub fn refuse_reads(&self, time: Duration) {
+        self.0.reads.refuse(time);
+    }
+
+    /// Returns the revision that lists of any age show to this side, if they are stale.
+    pub(crate) fn stale_revision(&self, side: Side) -> Option<u64> {
+        self.0.reads.stale_revision().filter(|_| side == Side::Outside)
     }
 
     /// Waits while watches of a kind send nothing.
     pub(crate) async fn released(&self, side: Side, kind: Option<&str>) {
-        if side == Side::Inside {
-            return;
-        }
-        loop {
-            let before = self.0.state.get().releases;
-            let held_until = {
-                let held = &self.rules().held_until;
-                let of_kind = held.iter().filter(|(it, _)| it.is_none() || it.as_deref() == kind);
-                of_kind.map(|(_, until)| *until).max()
-            };
-            match held_until.filter(|until| *until > Instant::now()) {
-                Some(until) => {
-                    let release = self.0.state.wait_for(|state| state.releases != before);
-                    // Released or not, another hold may be longer.
-                    let _ = tokio::time::timeout_at(until, release).await;
-                }
-                None => return,
-            }
+        if side == Side::Outside {
+            self.0.reads.released(kind).await;
         }
     }
 
@@ -443,13 +450,6 @@ impl FaultInjector {
         }
     }
 
-    /// Waits until the server cannot be reached, or until the number of broken connections differs from `breaks`.
-    pub(crate) async fn moved(&self, side: Side, breaks: u64) {
-        self.0
-            .state
-            .wait_for(|state| state.reach.from(side) != Reach::Up || state.breaks(side) != breaks)
-            .await;
-    }
     /// Waits until the answer to a request can reach its client. The next write at the gate waits for that only if the server
     /// can be reached: a write has been carried out although its answer is held up.
     pub(crate) async fn passes_on(&self, side: Side, passed: Option<Passed>) -> io::Result<Fate> {
@@ -463,6 +463,13 @@ impl FaultInjector {
         Ok(fate)
     }
 
+    /// Waits until the server cannot be reached, or until the number of broken connections differs from `breaks`.
+    pub(crate) async fn moved(&self, side: Side, breaks: u64) {
+        self.0
+            .state
+            .wait_for(|state| state.reach.from(side) != Reach::Up || state.breaks(side) != breaks)
+            .await;
+    }
 
     /// Waits until the number of broken connections differs from `breaks`.
     pub(crate) async fn broken(&self, side: Side, breaks: u64) {
@@ -493,6 +500,7 @@ impl FaultInjector {
             tokio::time::sleep(delay).await;
         }
         verdict?;
+        self.0.reads.check(seen.verb)?;
         match gate.filter(|_| seen.writes()) {
             Some(gate) => gate.enter(|server| seen.gated(server)).await,
             None => Ok(None),

@@ -45,7 +45,7 @@
 //! - `tls`: certificates; `tls_client`: connections to webhooks; [`in_process`]: connections without a socket;
 //! - `backlog`: the tasks that follow from commits; `controllers`: garbage collection, namespaces, deleted definitions
 //!   and token Secrets;
-//! - `serving`: HTTPS; `fault_injection` and `gate`: faults of a server's connections and requests;
+//! - `serving`: HTTPS; `fault_injection`, `gate` and `reads`: faults of a server's connections and requests;
 //! - [`fault_proxy`]: the same faults in front of another API server; [`test_webhook`]: a webhook for servers to call;
 //! - `traffic`: bytes and durations of requests; `options`, `ids`, `ordered_notify`.
 
@@ -63,6 +63,7 @@ pub mod in_process;
 mod openapi;
 mod options;
 mod ordered_notify;
+mod reads;
 mod registry;
 mod selector;
 mod server;

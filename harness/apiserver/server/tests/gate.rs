@@ -10,7 +10,7 @@ use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, ResourceExt as _};
 use rstest::rstest;
 use serde_json::json;
@@ -219,6 +219,99 @@ async fn held_watches_are_released_early() {
     let (event, ()) = tokio::join!(outside.try_next(), release);
     assert!(matches!(event, Ok(Some(WatchEvent::Added(_)))));
     assert_eq!(begin.elapsed(), Duration::from_secs(20), "the other hold goes on");
+}
+
+/// A list of any age.
+fn of_any_age() -> ListParams {
+    ListParams::default().match_any()
+}
+
+/// Names of the objects in a list.
+async fn listed(api: &Api<ConfigMap>, params: &ListParams) -> Vec<String> {
+    let list = api.list(params).await.expect("listed");
+    list.iter().map(kube::ResourceExt::name_any).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_that_lags_shows_the_last_but_one_state_that_was_remembered_and_catches_up() {
+    let test = guarded();
+    drop(test.keeper);
+    made(&test.inside).await;
+    let faults = test.server.faults();
+    faults.remember();
+    let delete = test.inside.delete("a", &DeleteParams::default()).await;
+    delete.expect("deleted");
+    faults.remember();
+    test.inside
+        .create(&PostParams::default(), &map("b"))
+        .await
+        .expect("created");
+    let lag = Duration::from_secs(30);
+    assert!(faults.serve_stale(lag));
+    assert_eq!(listed(&test.outside, &of_any_age()).await, ["a"]);
+    assert_eq!(
+        listed(&test.outside, &ListParams::default()).await,
+        ["b"],
+        "a consistent list"
+    );
+    assert_eq!(listed(&test.inside, &of_any_age()).await, ["b"], "a list from inside");
+    let begin = Instant::now();
+    let stale = test.outside.list(&of_any_age()).await.expect("listed");
+    let mut news = watch(&test.outside, &stale.metadata.resource_version.expect("a revision")).await;
+    assert!(matches!(news.try_next().await, Ok(Some(WatchEvent::Deleted(map))) if map.name_any() == "a"));
+    assert_eq!(begin.elapsed(), lag, "watches wait until the cache has caught up");
+    assert!(matches!(news.try_next().await, Ok(Some(WatchEvent::Added(map))) if map.name_any() == "b"));
+    assert_eq!(listed(&test.outside, &of_any_age()).await, ["b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_of_any_age_begins_with_what_a_lagging_cache_has() {
+    let test = guarded();
+    drop(test.keeper);
+    let faults = test.server.faults();
+    faults.remember();
+    faults.remember();
+    made(&test.inside).await;
+    let delete = test.inside.delete("a", &DeleteParams::default()).await;
+    delete.expect("deleted");
+    assert!(faults.serve_stale(Duration::from_secs(30)));
+    let mut news = watch(&test.outside, "0").await;
+    // The bookmark ends the initial state, in which there is nothing.
+    let initial = news.try_next().await;
+    assert!(matches!(initial, Ok(Some(WatchEvent::Bookmark(_)))), "{initial:?}");
+    assert!(matches!(news.try_next().await, Ok(Some(WatchEvent::Added(_)))));
+    assert!(matches!(news.try_next().await, Ok(Some(WatchEvent::Deleted(_)))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_whose_history_was_dropped_is_not_stale() {
+    let test = guarded();
+    drop(test.keeper);
+    let faults = test.server.faults();
+    faults.remember();
+    faults.remember();
+    made(&test.inside).await;
+    assert!(faults.compact());
+    assert!(faults.serve_stale(Duration::from_secs(30)));
+    assert_eq!(listed(&test.outside, &of_any_age()).await, ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_are_refused_for_some_time_and_watches_and_writes_go_on() {
+    let test = guarded();
+    drop(test.keeper);
+    let revision = made(&test.inside).await;
+    let mut news = watch(&test.outside, &revision).await;
+    test.server.faults().refuse_reads(Duration::from_secs(5));
+    let refused = |read: kube::Result<()>| matches!(read, Err(kube::Error::Api(status)) if status.code == 503);
+    assert!(refused(test.outside.get("a").await.map(drop)));
+    assert!(refused(test.outside.list(&ListParams::default()).await.map(drop)));
+    test.inside.get("a").await.expect("read from inside");
+    let created = test.outside.create(&PostParams::default(), &map("b")).await;
+    created.expect("created");
+    assert!(matches!(news.try_next().await, Ok(Some(WatchEvent::Added(_)))));
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    test.outside.get("a").await.expect("read");
 }
 
 #[tokio::test(start_paused = true)]

@@ -85,12 +85,16 @@ impl Core {
         if let Some(wanted) = page.revision.filter(|wanted| *wanted > current) {
             return Err(options::too_new(wanted, current));
         }
+        let prefix = call.prefix();
         let wanted = Wanted {
-            prefix: &call.prefix(),
+            prefix: &prefix,
             after: page.after.as_deref(),
             limit,
             revision: page.revision.filter(|_| page.exact),
         };
+        if let Some(stale) = self.stale(call, &wanted) {
+            return Ok(stale);
+        }
         self.store.part(call.resource.bucket, &wanted).map_err(|_| {
             ApiError::expired(if page.after.is_some() {
                 "The provided continue parameter is too old to display a consistent list result. You can start a new \
@@ -99,6 +103,33 @@ impl Core {
                 "The resourceVersion for the provided list is too old."
             })
         })
+    }
+}
+
+impl Core {
+    /// Returns the objects of a collection, and its revision, for a watch that begins with them.
+    pub(in crate::handlers) fn present(&self, call: &Call) -> (Vec<Arc<Stored>>, u64) {
+        let prefix = call.prefix();
+        let wanted = Wanted {
+            prefix: &prefix,
+            ..Wanted::default()
+        };
+        match self.stale(call, &wanted) {
+            Some((part, revision)) => (part.items, revision),
+            None => self.store.list(call.resource.bucket, &prefix),
+        }
+    }
+
+    /// Returns what a lagging cache has of a collection: for lists of any age, while the cache lags and the history goes
+    /// back far enough.
+    fn stale(&self, call: &Call, wanted: &Wanted<'_>) -> Option<(Part, u64)> {
+        let is_of_any_age = call.query.get("resourceVersion") == Some("0") && wanted.after.is_none();
+        let revision = self.faults.stale_revision(call.caller.side).filter(|_| is_of_any_age);
+        let wanted = Wanted {
+            revision: Some(revision?),
+            ..*wanted
+        };
+        self.store.part(call.resource.bucket, &wanted).ok()
     }
 }
 

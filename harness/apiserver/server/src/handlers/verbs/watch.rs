@@ -102,7 +102,7 @@ impl Core {
         let wants_state = send_initial.unwrap_or(after.is_none());
         let (state, from) = match after.filter(|_| !wants_state) {
             Some(after) => (Vec::new(), after),
-            None if wants_state => self.store.list(call.resource.bucket, &prefix),
+            None if wants_state => self.present(call),
             None => (Vec::new(), self.store.revision()),
         };
         let cursor = match self.store.follow(call.resource.bucket, from) {
