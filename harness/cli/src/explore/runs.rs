@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, path::Path, time::Instant};
 
-use baton_cluster::{fleet::TimeMode, runner::Traffic};
+use baton_cluster::{
+    fleet::{TimeMode, embedded::EMBEDDED},
+    runner::Traffic,
+};
 use baton_core::{
     case::model::{Case, Move},
     explore::{
@@ -74,6 +77,10 @@ impl<'a> Runs<'a> {
 
     pub(super) fn is_virtual(self) -> bool {
         self.options().backend.time_mode() == TimeMode::Virtual
+    }
+
+    pub(super) fn is_embedded(self) -> bool {
+        self.options().backend.name() == EMBEDDED
     }
 
     /// Runs the case as it is, then twice without its assertions and without moves.

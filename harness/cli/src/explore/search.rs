@@ -127,7 +127,7 @@ impl Search<'_> {
     ) -> Result<(), FolderError> {
         let points: Vec<_> = cases.iter().map(|it| it.points.as_slice()).collect();
         let Wanted { depth, random, .. } = self.wanted;
-        let can_inject = |it: &MoveFault| self.runs.is_virtual() || !it.needs_embedded();
+        let can_inject = |it: &MoveFault| self.runs.is_embedded() || !it.needs_embedded();
         let faults: Vec<MoveFault> = self.wanted.faults.iter().copied().filter(can_inject).collect();
         let seed = self.runs.options().seed;
         let mut plans = space::plans(&points, &faults, *depth, seed);

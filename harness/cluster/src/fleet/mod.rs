@@ -164,6 +164,13 @@ pub enum Fault {
     HoldWatches(Option<String>, Duration),
     /// All connections from outside break, and watches cannot continue: new ones at a known revision get 410.
     ExpireWatches,
+    /// Remembers the state of the server, for [`Fault::ServeStale`].
+    Remember,
+    /// For this long, lists of any age (`resourceVersion=0`) from outside show the last but one remembered state, and watches
+    /// send nothing. Zero ends it.
+    ServeStale(Duration),
+    /// Reads of objects and lists from outside get 503 for this long. Zero ends it.
+    RefuseReads(Duration),
 }
 
 impl fmt::Display for Fault {
@@ -181,6 +188,9 @@ impl fmt::Display for Fault {
                 write!(f, "hold back watches{kind} for {} s", time.as_secs_f64())
             }
             Self::ExpireWatches => f.write_str("let watches expire"),
+            Self::Remember => f.write_str("remember its state"),
+            Self::ServeStale(time) => write!(f, "serve stale lists for {} s", time.as_secs_f64()),
+            Self::RefuseReads(time) => write!(f, "refuse reads for {} s", time.as_secs_f64()),
         }
     }
 }
@@ -399,13 +409,14 @@ fn inject(faults: &FaultInjector, backend: &'static str, fault: Fault) -> Result
         Fault::Fail(failure) => faults.fail(failure),
         Fault::BreakConnections => faults.break_connections(),
         Fault::HoldWatches(kind, time) => faults.hold_watches(kind, time),
-        Fault::ExpireWatches => {
-            if !faults.compact() {
-                let fault = fault.to_string();
-                return Err(FleetError::Unsupported { backend, fault });
-            }
-            faults.break_connections();
+        Fault::ExpireWatches if faults.compact() => faults.break_connections(),
+        Fault::Remember => faults.remember(),
+        Fault::ServeStale(time) if faults.serve_stale(time) => {}
+        Fault::ExpireWatches | Fault::ServeStale(_) => {
+            let fault = fault.to_string();
+            return Err(FleetError::Unsupported { backend, fault });
         }
+        Fault::RefuseReads(time) => faults.refuse_reads(time),
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ use super::{
 use crate::{
     actions::{self, ActionError},
     error_chain::error_chain,
-    fleet::{Asking, Cluster, Fleet, GatedWrite, Gatekeeper},
+    fleet::{Asking, Cluster, Fault, Fleet, GatedWrite, Gatekeeper},
     observer::Recorder,
 };
 
@@ -110,8 +110,8 @@ pub(super) struct Director {
     _task: JoinHandle<()>,
     /// Ends of moves that last for some time.
     pub(super) ends: Vec<(Instant, End)>,
-    /// Clusters and kinds whose watches were held back; all kinds without one.
-    pub(super) held: Vec<(ClusterName, Option<String>)>,
+    /// Faults that end, at the end of the run, what moves did to reads of clusters.
+    pub(super) releases: Vec<(ClusterName, Fault)>,
 }
 
 /// End of a move that lasted for some time.
@@ -190,7 +190,7 @@ impl Director {
             _end: end,
             _task: task,
             ends: Vec::new(),
-            held: Vec::new(),
+            releases: Vec::new(),
         })
     }
 
@@ -282,12 +282,12 @@ impl Directing {
                 self.have_done(write, it).await;
                 drop(asking);
             }
-            MoveFault::CrashAfter => {
+            MoveFault::CrashAfter | MoveFault::StaleRestart => {
                 self.note(step, it, write);
                 asking.let_in_and_lose_answer().wait().await;
                 self.have_done(write, it).await;
             }
-            MoveFault::BreakConnections | MoveFault::ExpireWatches => {
+            MoveFault::BreakConnections | MoveFault::ExpireWatches | MoveFault::RefuseReads => {
                 asking.let_in().wait().await;
                 self.note(step, it, write);
                 self.have_done(write, it).await;

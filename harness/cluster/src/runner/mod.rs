@@ -319,6 +319,7 @@ impl Run<'_> {
         for (number, step) in plan.steps.iter().enumerate() {
             if let Some(director) = &self.director {
                 director.step_begins(number);
+                moves::remember(plan, number, self.fleet).await;
             }
             let text = step.action.to_string();
             self.standpoint = Standpoint::at(plan, number);

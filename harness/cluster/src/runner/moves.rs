@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use baton_core::case::model::{MoveFault, Taint};
+use baton_core::{
+    case::model::{Action, Fault, MoveFault, Taint},
+    names::ClusterName,
+    plan::Plan,
+};
 use tokio::time::Instant;
 
 use super::{
@@ -13,7 +17,7 @@ use super::{
 use crate::{
     actions::{self, ActionError},
     error_chain::error_chain,
-    fleet,
+    fleet::{self, Fleet},
 };
 
 /// The outcome of a change to a cluster, which the case may have removed from the federation in the meantime.
@@ -50,6 +54,24 @@ pub(super) async fn next_due(director: &mut Option<Director>) -> Part {
     }
 }
 
+/// Has all clusters remember their state before a step, for moves that serve stale lists.
+pub(super) async fn remember(plan: &Plan, number: usize, fleet: &dyn Fleet) {
+    let fault_of = |action: &Action| match action {
+        Action::Inject(Fault::Move(it)) => Some(it.fault),
+        _ => None,
+    };
+    let mut faults = plan.steps.iter().map(|step| fault_of(&step.action));
+    let is_needed = faults.clone().any(|fault| fault == Some(MoveFault::StaleRestart));
+    if !is_needed || faults.nth(number).flatten().is_some() {
+        return;
+    }
+    for cluster in std::iter::once(fleet.control()).chain(fleet.members()) {
+        if let Err(error) = fleet.inject(cluster.name(), fleet::Fault::Remember).await {
+            tracing::debug!(error = error_chain(&error), "{} remembers nothing", cluster.name());
+        }
+    }
+}
+
 /// A part of a move that needs the run.
 pub(super) enum Part {
     /// It begins.
@@ -82,6 +104,14 @@ impl Run<'_> {
             done,
         } = due;
         match it.fault {
+            MoveFault::StaleRestart => {
+                if let Some(running) = self.running.take() {
+                    running.crash().await;
+                }
+                drop(done);
+                self.disturb_reads(cluster, fleet::Fault::ServeStale, it.lasts).await?;
+                return self.end_move(End::Restart).await;
+            }
             MoveFault::CrashBefore | MoveFault::CrashAfter => {
                 if let Some(running) = self.running.take() {
                     running.crash().await;
@@ -97,11 +127,11 @@ impl Run<'_> {
             }
             MoveFault::HoldWatches | MoveFault::HoldKind => {
                 let kind = (it.fault == MoveFault::HoldKind).then_some(it.at.kind);
-                let fault = fleet::Fault::HoldWatches(kind.clone(), it.lasts);
-                self.fleet.inject(&cluster, fault).await?;
-                if let Some(director) = &mut self.director {
-                    director.held.push((cluster, kind));
-                }
+                let hold = |time| fleet::Fault::HoldWatches(kind.clone(), time);
+                self.disturb_reads(cluster, hold, it.lasts).await?;
+            }
+            MoveFault::RefuseReads => {
+                self.disturb_reads(cluster, fleet::Fault::RefuseReads, it.lasts).await?;
             }
             MoveFault::ExpireWatches => {
                 self.fleet.inject(&cluster, fleet::Fault::ExpireWatches).await?;
@@ -118,6 +148,20 @@ impl Run<'_> {
             }
             MoveFault::TaintCluster => self.end_later(it.lasts, End::Untaint(cluster)),
             MoveFault::LoseRequest | MoveFault::LoseAnswer | MoveFault::Rival | MoveFault::EditPolicies => {}
+        }
+        Ok(())
+    }
+
+    /// Disturbs for some time what a cluster shows to the target.
+    async fn disturb_reads(
+        &mut self,
+        cluster: ClusterName,
+        fault: impl Fn(Duration) -> fleet::Fault,
+        lasts: Duration,
+    ) -> Result<(), StepError> {
+        self.fleet.inject(&cluster, fault(lasts)).await?;
+        if let Some(director) = &mut self.director {
+            director.releases.push((cluster, fault(Duration::ZERO)));
         }
         Ok(())
     }
@@ -154,7 +198,7 @@ impl Run<'_> {
     /// Ends all moves: no write of the target is disturbed any more, and what lasts ends now.
     pub(super) async fn end_moves(&mut self) {
         let Some(director) = self.director.take() else { return };
-        let (ends, held) = (director.ends.clone(), director.held.clone());
+        let (ends, releases) = (director.ends.clone(), director.releases.clone());
         // Opens the gate: a target that starts may need to write.
         drop(director);
         for (_, end) in ends {
@@ -162,10 +206,9 @@ impl Run<'_> {
                 tracing::debug!(error = error_chain(&error), "a move is not undone");
             }
         }
-        for (cluster, kind) in held {
-            let released = fleet::Fault::HoldWatches(kind, Duration::ZERO);
-            if let Err(error) = self.fleet.inject(&cluster, released).await {
-                tracing::debug!(error = error_chain(&error), "watches are not released");
+        for (cluster, release) in releases {
+            if let Err(error) = self.fleet.inject(&cluster, release).await {
+                tracing::debug!(error = error_chain(&error), "reads stay disturbed");
             }
         }
     }

@@ -89,11 +89,13 @@ fn weaker(it: &Move) -> Option<Move> {
         MoveFault::CrashBefore | MoveFault::CrashAfter if !it.lasts.is_zero() => (it.fault, Duration::ZERO),
         MoveFault::CrashBefore => (MoveFault::LoseRequest, Duration::ZERO),
         MoveFault::CrashAfter => (MoveFault::LoseAnswer, Duration::ZERO),
+        MoveFault::StaleRestart => (MoveFault::CrashAfter, Duration::ZERO),
         MoveFault::HoldWatches | MoveFault::HoldKind | MoveFault::CutOff if it.lasts > SHORT => (it.fault, SHORT),
         MoveFault::FlapTaints if it.lasts > it.fault.default_duration() => (it.fault, it.fault.default_duration()),
         MoveFault::HoldWatches
         | MoveFault::HoldKind
         | MoveFault::ExpireWatches
+        | MoveFault::RefuseReads
         | MoveFault::FlapTaints
         | MoveFault::TaintCluster
         | MoveFault::EditPolicies

@@ -44,6 +44,8 @@ pub fn obstacle(fault: MoveFault, point: &Point) -> Option<&'static str> {
         | MoveFault::HoldWatches
         | MoveFault::HoldKind
         | MoveFault::ExpireWatches
+        | MoveFault::RefuseReads
+        | MoveFault::StaleRestart
         | MoveFault::FlapTaints
         | MoveFault::TaintCluster
         | MoveFault::EditPolicies => None,

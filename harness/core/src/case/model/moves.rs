@@ -58,6 +58,11 @@ pub enum MoveFault {
     CutOff,
     /// The taints that a user set, with the effect `NoExecute`, are gone from all clusters for some time, from the write on.
     FlapTaints,
+    /// Reads of objects and lists of the server get 503 for some time, once the write is carried out.
+    RefuseReads,
+    /// The target ends once the write is carried out, and starts again while the cache of the server lags: for some time, lists
+    /// of any age (`resourceVersion=0`) show what was there before the previous step, and watches send nothing.
+    StaleRestart,
     /// The cluster of the write has another taint with the effect `NoExecute` for some time, from the write on; for writes on
     /// members.
     TaintCluster,
@@ -68,7 +73,7 @@ pub enum MoveFault {
 
 impl MoveFault {
     /// All faults, in the order in which an exploration tries them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::CrashAfter,
         Self::LoseAnswer,
         Self::CrashBefore,
@@ -79,6 +84,8 @@ impl MoveFault {
         Self::CutOff,
         Self::HoldKind,
         Self::ExpireWatches,
+        Self::RefuseReads,
+        Self::StaleRestart,
         Self::FlapTaints,
         Self::TaintCluster,
         Self::EditPolicies,
@@ -97,6 +104,8 @@ impl MoveFault {
             Self::CutOff => "cutOff",
             Self::HoldKind => "holdKind",
             Self::ExpireWatches => "expireWatches",
+            Self::RefuseReads => "refuseReads",
+            Self::StaleRestart => "staleRestart",
             Self::FlapTaints => "flapTaints",
             Self::TaintCluster => "taintCluster",
             Self::EditPolicies => "editPolicies",
@@ -106,7 +115,8 @@ impl MoveFault {
     /// Duration if a case gives none.
     pub fn default_duration(self) -> Duration {
         match self {
-            Self::HoldWatches | Self::HoldKind | Self::CutOff => Duration::from_secs(30),
+            Self::HoldWatches | Self::HoldKind | Self::CutOff | Self::StaleRestart => Duration::from_secs(30),
+            Self::RefuseReads => Duration::from_secs(5),
             Self::TaintCluster => Duration::from_secs(20),
             Self::FlapTaints => Duration::from_secs(1),
             Self::CrashBefore
@@ -129,6 +139,8 @@ impl MoveFault {
                 | Self::HoldWatches
                 | Self::HoldKind
                 | Self::CutOff
+                | Self::RefuseReads
+                | Self::StaleRestart
                 | Self::FlapTaints
                 | Self::TaintCluster
         )
@@ -136,7 +148,7 @@ impl MoveFault {
 
     /// True if only embedded clusters can inject the fault.
     pub fn needs_embedded(self) -> bool {
-        self == Self::ExpireWatches
+        matches!(self, Self::ExpireWatches | Self::StaleRestart)
     }
 
     /// True if only a member can have the fault.
@@ -151,14 +163,20 @@ impl MoveFault {
 
     /// True if the fault ends the target.
     pub fn crashes(self) -> bool {
-        matches!(self, Self::CrashBefore | Self::CrashAfter)
+        matches!(self, Self::CrashBefore | Self::CrashAfter | Self::StaleRestart)
     }
 
     /// True if the fault delays what the target learns from the server.
     pub fn delays_news(self) -> bool {
         matches!(
             self,
-            Self::HoldWatches | Self::HoldKind | Self::CutOff | Self::BreakConnections | Self::ExpireWatches
+            Self::HoldWatches
+                | Self::HoldKind
+                | Self::CutOff
+                | Self::BreakConnections
+                | Self::ExpireWatches
+                | Self::RefuseReads
+                | Self::StaleRestart
         )
     }
 }
@@ -190,6 +208,8 @@ impl fmt::Display for MoveFault {
             Self::CutOff => "cut the cluster off",
             Self::HoldKind => "hold back watches of its kind",
             Self::ExpireWatches => "break all connections and let watches expire",
+            Self::RefuseReads => "refuse reads",
+            Self::StaleRestart => "crash the controller after it, and serve stale lists",
             Self::FlapTaints => "remove the taints of users",
             Self::TaintCluster => "taint the cluster",
             Self::EditPolicies => "edit the policies",

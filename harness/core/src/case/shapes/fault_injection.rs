@@ -94,7 +94,8 @@ pub static MOVE: Shape = Shape::closed(
         Field::optional(
             "for",
             Holds::Time,
-            "How long it lasts: crashBefore and crashAfter 0s, holdWatches, holdKind and cutOff 30s, flapTaints 1s, if left out.",
+            "How long it lasts: crashBefore and crashAfter 0s, holdWatches, holdKind, cutOff and staleRestart 30s, \
+             taintCluster 20s, refuseReads 5s, flapTaints 1s, if left out.",
         ),
     ],
 );
