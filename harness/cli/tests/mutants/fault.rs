@@ -110,6 +110,8 @@ pub struct Fault {
     read: Vec<(Of, OnRead)>,
     before: Vec<(Of, Before)>,
     after: Vec<(Of, After)>,
+    of_any_age: Vec<Of>,
+    refused_is_absent: Vec<Of>,
     setup: Vec<OnSetup>,
     definitions: Vec<OnDefinition>,
     metrics: Vec<OnMetrics>,
@@ -182,6 +184,30 @@ impl Fault {
     pub fn after(mut self, of: Of, act: impl Fn(&Call, &Value, &Hands) -> Doing<()> + Send + Sync + 'static) -> Self {
         self.after.push((of, Box::new(act)));
         self
+    }
+
+    /// Accepts lists of any age, as caches of servers have them.
+    pub fn of_any_age(mut self, of: Of) -> Self {
+        self.of_any_age.push(of);
+        self
+    }
+
+    /// Returns `true` if the fault accepts a list of any age for this request.
+    pub fn is_of_any_age(&self, call: &Call) -> bool {
+        let is_list = !call.is_write() && !call.is_watch() && call.at.name.is_empty();
+        is_list && self.of_any_age.iter().any(|of| of.is(call))
+    }
+
+    /// Takes a read that is answered with 503 as one of an object that does not exist.
+    pub fn refused_is_absent(mut self, of: Of) -> Self {
+        self.refused_is_absent.push(of);
+        self
+    }
+
+    /// Returns `true` if the fault takes an answer for the absence of an object.
+    pub fn is_absence(&self, call: &Call, status: StatusCode) -> bool {
+        let is_read = !call.is_write() && !call.at.name.is_empty();
+        is_read && status == StatusCode::SERVICE_UNAVAILABLE && self.refused_is_absent.iter().any(|of| of.is(call))
     }
 
     /// Starts the controller with other gates and options than requested.

@@ -82,15 +82,16 @@ fn main() -> ExitCode {
     for failure in &unharmed {
         println!("without a fault: {failure}");
     }
-    let unfound = explored::all()
+    let explored: Vec<_> = explored::all()
         .into_iter()
         .filter(|it| wanted(it.mutant.name))
-        .filter(|it| {
-            let found = explored::try_out(&trial, &roots, it);
-            println!("mutant {} ... {}", it.mutant.name, explored::line(it, &found));
-            found.is_err()
-        })
-        .count();
+        .collect();
+    let found = verdict::each(&explored, |it| {
+        let found = explored::try_out(&trial, &roots, it);
+        println!("mutant {} ... {}", it.mutant.name, explored::line(it, &found));
+        found.is_ok()
+    });
+    let unfound = found.into_iter().filter(|found| !found).count();
     if survivors + unbroken.len() + unharmed.len() + unfound > 0 {
         return ExitCode::FAILURE;
     }

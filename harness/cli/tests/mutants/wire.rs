@@ -21,6 +21,8 @@ pub struct Call {
     pub method: Method,
     /// Object or collection of the request.
     pub at: Place,
+    /// Query; empty if there is none.
+    pub query: String,
     /// Body; null if there is none.
     pub body: Value,
 }
@@ -68,6 +70,11 @@ impl Call {
         self.method != Method::GET
     }
 
+    /// Returns `true` if the request is a watch.
+    pub fn is_watch(&self) -> bool {
+        self.query.contains("watch=true")
+    }
+
     /// Returns `true` if the request goes to a member.
     pub fn is_to_member(&self) -> bool {
         self.cluster != "control"
@@ -102,17 +109,21 @@ async fn carry(
 ) -> Result<Response<AnswerBody>, BoxError> {
     let (mut parts, body) = request.into_parts();
     let bytes = body.collect().await?.to_bytes();
-    let watches = parts.uri.query().is_some_and(|query| query.contains("watch=true"));
     let mut call = Call {
         cluster,
         method: parts.method.clone(),
         at: Place::of(parts.uri.path()),
+        query: parts.uri.query().unwrap_or_default().to_owned(),
         body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
     };
     if fault.count() > HOT {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     let inner = &hands[&call.cluster];
+    if fault.is_of_any_age(&call) {
+        call.query.push_str("&resourceVersion=0");
+        parts.uri = format!("{}?{}", call.at.path, call.query).parse()?;
+    }
     let carried = fault.meet(&mut call, hands).await;
     if let Carried::Instead(code, answer) = carried {
         return whole(code, &answer);
@@ -125,7 +136,7 @@ async fn carry(
     parts.headers.remove(http::header::CONTENT_LENGTH);
     let answer = inner.send(Request::from_parts(parts, Body::from(bytes))).await?;
     let (head, body) = answer.into_parts();
-    if watches && head.status.is_success() {
+    if call.is_watch() && head.status.is_success() {
         let lines = lines(body).map(move |line| Ok(Frame::data(fault.event(&call, &line?))));
         return Ok(Response::from_parts(head, StreamBody::new(lines).boxed_unsync()));
     }
@@ -134,7 +145,8 @@ async fn carry(
         return Ok(Response::from_parts(head, full(bytes)));
     };
     fault.conclude(&call, &answer, hands).await;
-    if head.status.is_success() && fault.answer(&call, &mut answer) == Sight::Hidden {
+    let is_hidden = head.status.is_success() && fault.answer(&call, &mut answer) == Sight::Hidden;
+    if is_hidden || fault.is_absence(&call, head.status) {
         return whole(StatusCode::NOT_FOUND, &not_found(&call));
     }
     let mut response = whole(head.status, &answer)?;

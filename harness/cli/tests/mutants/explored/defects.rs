@@ -1,7 +1,7 @@
 //! Mutants that appear only after a fault at one write: a lost answer, a refused request, a conflict, a connection that breaks, a
 //! watch that expires, or a crash.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use baton_cluster::clock::Clock;
 use baton_core::case::model::MoveFault;
@@ -9,32 +9,23 @@ use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::Explored;
+use super::{Explored, on_stateful};
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, Uids, deleted_uid, list, map, on, remove, tasks, text, uid},
+    pieces::{Memory, Uids, deleted_uid, list, map, merge, on, remove, tasks, text, uid},
 };
-
-/// Case in which a workload with state moves.
-const STATEFUL: &str = "statefulset-directly";
 
 /// Returns all of them.
 pub fn all() -> Vec<Explored> {
     let mut all = deletions();
-    let stateful = |mutants: Vec<Mutant>, fault| {
-        mutants.into_iter().map(move |mutant| Explored {
-            mutant,
-            case: STATEFUL,
-            fault,
-        })
-    };
-    all.extend(stateful(after_lost_answers(), MoveFault::LoseAnswer));
-    all.extend(stateful(after_conflicts(), MoveFault::Rival));
-    all.extend(stateful(after_refusals(), MoveFault::LoseRequest));
-    all.extend(stateful(after_expired_watches(), MoveFault::ExpireWatches));
-    all.extend(stateful(after_broken_connections(), MoveFault::BreakConnections));
-    all.extend(stateful(after_crashes(), MoveFault::CrashAfter));
+    all.extend(conflicts_of_tasks());
+    all.extend(on_stateful(after_lost_answers(), MoveFault::LoseAnswer));
+    all.extend(on_stateful(after_conflicts(), MoveFault::Rival));
+    all.extend(on_stateful(after_refusals(), MoveFault::LoseRequest));
+    all.extend(on_stateful(after_expired_watches(), MoveFault::ExpireWatches));
+    all.extend(on_stateful(after_broken_connections(), MoveFault::BreakConnections));
+    all.extend(on_stateful(after_crashes(), MoveFault::CrashAfter));
     all
 }
 
@@ -59,6 +50,31 @@ fn deletions() -> Vec<Explored> {
             },
             case: "held-by-finalizer",
             fault: MoveFault::LoseRequest,
+        },
+    ]
+}
+
+fn conflicts_of_tasks() -> Vec<Explored> {
+    vec![
+        Explored {
+            mutant: Mutant {
+                name: "conflict-clears-all-tasks",
+                breaks: "PRG-05",
+                defect: "a conflict while one of two tasks is cleared clears both",
+                fault: |_| conflict_clears_all_tasks(),
+            },
+            case: "each-its-own-period",
+            fault: MoveFault::Rival,
+        },
+        Explored {
+            mutant: Mutant {
+                name: "conflict-doubles-the-rate",
+                breaks: "RAT-01",
+                defect: "after a conflict at a task, every eviction takes another workload with it",
+                fault: |_| conflict_doubles_the_rate(),
+            },
+            case: "queue-in-turn",
+            fault: MoveFault::Rival,
         },
     ]
 }
@@ -191,6 +207,77 @@ fn after_crashes() -> Vec<Mutant> {
             fault: |_| restart_without_a_result_loses_labels(),
         },
     ]
+}
+
+fn conflict_clears_all_tasks() -> Fault {
+    #[derive(Default)]
+    struct Seen {
+        tasks: usize,
+        has_conflict: bool,
+    }
+    let seen: Memory<Seen> = Memory::new();
+    let (told, writes) = (seen.clone(), seen.clone());
+    let clears_one = |body: &mut Value, before: usize| {
+        let left = tasks(body).count();
+        left > 0 && left < before
+    };
+    Fault::none()
+        .read(Of::Bindings, move |binding| seen.get().tasks = tasks(binding).count())
+        .after(Of::Bindings, move |call, answer, _| {
+            let mut seen = told.get();
+            let clears_one = clears_one(&mut call.body.clone(), seen.tasks);
+            seen.has_conflict |= clears_one && answer["code"] == 409;
+            Box::pin(std::future::ready(()))
+        })
+        .written(Of::Bindings, move |body| {
+            let seen = writes.get();
+            if seen.has_conflict && clears_one(body, seen.tasks) {
+                body["spec"]["gracefulEvictionTasks"] = Value::Null;
+            }
+        })
+}
+
+fn conflict_doubles_the_rate() -> Fault {
+    #[derive(Default)]
+    struct Seen {
+        /// Paths of the bindings that have no task.
+        waiting: BTreeSet<String>,
+        has_conflict: bool,
+    }
+    let seen: Memory<Seen> = Memory::new();
+    let known = seen.clone();
+    Fault::none()
+        .read(Of::Bindings, move |binding| {
+            let path = format!(
+                "/apis/work.karmada.io/v1alpha2/namespaces/{}/resourcebindings/{}",
+                text(binding, "/metadata/namespace"),
+                text(binding, "/metadata/name")
+            );
+            let waiting = &mut seen.get().waiting;
+            if tasks(binding).next().is_some() {
+                waiting.remove(&path);
+            } else {
+                waiting.insert(path);
+            }
+        })
+        .after(Of::Bindings, move |call, answer, hands| {
+            let mut seen = known.get();
+            let evicts = tasks(&mut call.body.clone()).next().is_some() && call.at.subresource.is_empty();
+            seen.has_conflict |= evicts && answer["code"] == 409;
+            let is_double = evicts && seen.has_conflict && answer["code"] != 409;
+            let other = seen.waiting.iter().find(|path| **path != call.at.path);
+            let other = other.filter(|_| is_double).cloned();
+            let moved = json!({"spec": {
+                "clusters": null,
+                "gracefulEvictionTasks": call.body["spec"]["gracefulEvictionTasks"],
+            }});
+            let control = hands["control"].clone();
+            Box::pin(async move {
+                if let Some(path) = other {
+                    merge(&control, path, &moved).await;
+                }
+            })
+        })
 }
 
 fn lost_deletion_is_done() -> Fault {

@@ -1,7 +1,9 @@
 //! Defects that no case of the suite shows, because none has a fault at the right write: an exploration finds them.
-//! `defects`: mutants after faults of clusters and of the controller; `users`: after acts of users.
+//! `defects`: mutants after faults of clusters and of the controller; `reads`: after faults of reads; `users`: after acts of
+//! users.
 
 mod defects;
+mod reads;
 mod users;
 
 use std::{path::Path, sync::Arc};
@@ -19,9 +21,13 @@ use crate::{
     verdict::{Death, Trial},
 };
 
+/// Plans of each exploration: the first faults of each class of writes are enough.
+const MOST_PLANS: usize = 32;
+
 /// Returns all of them.
 pub fn all() -> Vec<Explored> {
     let mut all = defects::all();
+    all.extend(reads::all());
     all.extend(users::all());
     all
 }
@@ -32,6 +38,16 @@ pub struct Explored {
     pub mutant: Mutant,
     case: &'static str,
     fault: MoveFault,
+}
+
+/// Mutants that a fault shows in the case in which a workload with state moves.
+fn on_stateful(mutants: Vec<Mutant>, fault: MoveFault) -> Vec<Explored> {
+    let explored = |mutant| Explored {
+        mutant,
+        case: "statefulset-directly",
+        fault,
+    };
+    mutants.into_iter().map(explored).collect()
 }
 
 /// Number of plans that find a mutant.
@@ -56,7 +72,7 @@ pub fn try_out(trial: &Trial, roots: &Roots, it: &Explored) -> Result<usize, Str
         .cloned()
         .collect();
     let wanted = Wanted {
-        plans: None,
+        plans: Some(MOST_PLANS),
         budget: None,
         depth: 1,
         random: 0,
