@@ -45,7 +45,7 @@
 //! - `tls`: certificates; `tls_client`: connections to webhooks; [`in_process`]: connections without a socket;
 //! - `backlog`: the tasks that follow from commits; `controllers`: garbage collection, namespaces, deleted definitions
 //!   and token Secrets;
-//! - `serving`: HTTPS; `fault_injection`, `gate` and `reads`: faults of a server's connections and requests;
+//! - `serving`: HTTPS; `fault_injection`, `requests`, `gate` and `reads`: faults of a server's connections and requests;
 //! - [`fault_proxy`]: the same faults in front of another API server; [`test_webhook`]: a webhook for servers to call;
 //! - `traffic`: bytes and durations of requests; `options`, `ids`, `ordered_notify`.
 
@@ -65,6 +65,7 @@ mod options;
 mod ordered_notify;
 mod reads;
 mod registry;
+mod requests;
 mod selector;
 mod server;
 mod serving;
@@ -76,10 +77,11 @@ mod traffic;
 mod webhook_client;
 mod yaml;
 
-pub use fault_injection::{Cut, Failure, FaultInjector, Matching, RequestKey};
+pub use fault_injection::{Cut, FaultInjector};
 pub use gate::{Asking, CarriedOut, Gate, GatedWrite, Gatekeeper};
 pub use handlers::codecs::body::ResponseBody;
 pub use options::{Clock, Options, Revisions};
+pub use requests::{Failure, Matching, RequestKey};
 pub use server::{ApiServer, InProcess};
 pub use serving::Serving;
 pub use store::Change;

@@ -16,8 +16,8 @@ use baton_apimachinery::meta;
 use tokio::sync::Notify;
 
 use crate::backlog::Task;
-use crate::fault_injection::Side;
 use crate::handlers::Core;
+use crate::requests::Side;
 use crate::store::key_of;
 
 /// Maximum number of tasks before other work gets its turn. The other work may take long: with one task at a time, the

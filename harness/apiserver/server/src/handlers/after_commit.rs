@@ -10,8 +10,8 @@ use super::authentication::accounts;
 use super::{Caller, Core};
 use crate::admission;
 use crate::backlog::Task;
-use crate::fault_injection::Side;
 use crate::handlers::authentication::User;
+use crate::requests::Side;
 use crate::store::Change;
 use crate::store::{BucketId, Committed, Expect, Stored, Write, key_of};
 

@@ -7,9 +7,10 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use http::{HeaderMap, HeaderName, header};
 
-use crate::fault_injection::{FaultInjector, RequestInfo, Side};
+use crate::fault_injection::FaultInjector;
 use crate::handlers::query::{Query, decode_segment};
 use crate::handlers::{Caller, Verb};
+use crate::requests::{RequestInfo, Side};
 
 /// Headers that belong to a connection and not to a message, and headers that the proxy sets.
 const NOT_PASSED_ON: [HeaderName; 8] = [

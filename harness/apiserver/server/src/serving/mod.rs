@@ -20,11 +20,12 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
-use crate::fault_injection::{FaultInjector, Side};
+use crate::fault_injection::FaultInjector;
 use crate::handlers::authentication::{AUDIENCE, User};
 use crate::handlers::codecs::body::ResponseBody;
 use crate::handlers::codecs::negotiate;
 use crate::handlers::{Caller, Core};
+use crate::requests::Side;
 use crate::tls::Identity;
 
 /// Timeout of the TLS handshake.

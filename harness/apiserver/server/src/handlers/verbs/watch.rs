@@ -15,7 +15,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::api_error::ApiError;
 use crate::conversion::Conversions;
-use crate::fault_injection::{FaultInjector, Side};
+use crate::fault_injection::FaultInjector;
 use crate::handlers::codecs::accept::{self, Form, Format, View};
 use crate::handlers::codecs::body::ResponseBody;
 use crate::handlers::codecs::reply::Reply;
@@ -28,6 +28,7 @@ use crate::handlers::verbs::read::selectors;
 use crate::handlers::versioning::{in_version, matches, show};
 use crate::handlers::{Call, Core};
 use crate::registry::Resource;
+use crate::requests::Side;
 use crate::selector::Selectors;
 use crate::store::Change;
 use crate::store::watch::{Cursor, Ended};
