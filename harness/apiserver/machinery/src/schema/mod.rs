@@ -1,7 +1,7 @@
 //! Custom resources: the schemas that CRDs carry, and CRDs themselves.
 //!
 //! Read in this order: `node` (a schema compiled for walking), `structure` (validation of schemas), `prune`,
-//! `defaults`, `validate`, `cel` (rules in CEL, also used by admission), `crd` (the object that carries the schemas:
+//! `defaults`, `validate`, `program` (parsed expressions of CEL), `rule`, `cel` (evaluation, also used by admission), `crd` (the object that carries the schemas:
 //! names, versions, conditions, columns, scale). Everything is pure: values in, values and errors out; `memory` only
 //! avoids repeated work.
 //!
@@ -10,13 +10,16 @@
 pub mod cel;
 pub mod crd;
 mod defaults;
+mod field_path;
 mod formats;
 mod memory;
 mod node;
 mod numbers;
 mod path;
 mod pattern;
+pub mod program;
 mod prune;
+mod rule;
 mod structure;
 mod validate;
 

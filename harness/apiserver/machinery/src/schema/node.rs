@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::cel::Rule;
 use super::formats::Format;
 use super::pattern;
+use super::rule::Rule;
 
 /// Maximum depth of a schema; deeper ones are refused, because every walk recurses as deep as the schema.
 pub const MAX_DEPTH: usize = 128;

@@ -3,8 +3,8 @@
 use baton_apimachinery::field::{FieldError, FieldErrorType};
 use baton_apimachinery::meta;
 use baton_apimachinery::metadata::names;
-use baton_apimachinery::schema::cel::Program;
 use baton_apimachinery::schema::cel::check::{Problem, Type, check};
+use baton_apimachinery::schema::program::Program;
 use serde_json::Value;
 
 /// The variables of conditions.

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use baton_apimachinery::meta;
-use baton_apimachinery::schema::cel::eval::{CelError, Evaluator};
+use baton_apimachinery::schema::cel::error::CelError;
+use baton_apimachinery::schema::cel::eval::Evaluator;
 use baton_apimachinery::schema::cel::scope::Scope;
 use baton_apimachinery::schema::cel::value::Val;
-use baton_apimachinery::schema::cel::{ParseError, Program};
+use baton_apimachinery::schema::program::{ParseError, Program};
 use serde_json::Value;
 
 use super::matching::{Matcher, Subject};

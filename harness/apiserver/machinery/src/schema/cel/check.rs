@@ -4,8 +4,8 @@
 use ::cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr};
 
 use super::super::node::Node;
-use super::Program;
-use super::eval::unescaped;
+use super::super::program::{Program, parts};
+use super::members::unescaped;
 use super::names::{GLOBAL_FUNCTIONS, GLOBALS, is_member_function};
 
 /// The type of an expression, as far as it is known.
@@ -196,7 +196,7 @@ impl Checker<'_> {
                 Type::List(Box::new(if same { first } else { Type::Dyn }))
             }
             Expr::Map(_) | Expr::Struct(_) => {
-                for part in super::parts(expr) {
+                for part in parts(expr) {
                     self.infer(part, names);
                 }
                 Type::Map(Box::new(Type::Dyn))

@@ -4,44 +4,20 @@ use std::rc::Rc;
 
 use ::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr};
 
+use super::budget::Budget;
+use super::error::{CelError, Outcome};
 use super::library;
+use super::members::member;
 use super::scope::{Scope, identifier, namespaced};
 use super::value::{List, MapVal, Text, Val};
 
 /// Maximum depth of expressions and values during evaluation.
 const MAX_DEPTH: u32 = 200;
 
-/// Reason for which an expression has no value.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CelError {
-    /// The expression failed, in the words of CEL.
-    #[error("{0}")]
-    Eval(String),
-    /// The expression cost too much and was stopped.
-    #[error("operation cancelled: actual cost limit exceeded")]
-    Cost,
-}
-
-impl CelError {
-    /// Returns the error for arguments that no function accepts.
-    pub fn no_overload() -> Self {
-        Self::Eval("no such overload".to_owned())
-    }
-
-    /// Returns the error for a missing member.
-    pub fn no_key(key: &str) -> Self {
-        Self::Eval(format!("no such key: {key}"))
-    }
-}
-
-/// The value of an expression, or the error.
-pub type Outcome<'a> = Result<Val<'a>, CelError>;
-
 /// One evaluation and its cost so far.
 #[derive(Debug)]
 pub struct Evaluator {
-    cost: u64,
-    limit: u64,
+    budget: Budget,
     depth: u32,
 }
 
@@ -49,25 +25,14 @@ impl Evaluator {
     /// Returns an evaluation that may cost at most `limit`.
     pub fn new(limit: u64) -> Self {
         Self {
-            cost: 0,
-            limit,
+            budget: Budget::new(limit),
             depth: 0,
         }
     }
 
     /// Returns the cost so far.
     pub fn cost(&self) -> u64 {
-        self.cost
-    }
-
-    /// Adds to the cost.
-    pub fn spend(&mut self, cost: u64) -> Result<(), CelError> {
-        self.cost = self.cost.saturating_add(cost);
-        if self.cost > self.limit {
-            Err(CelError::Cost)
-        } else {
-            Ok(())
-        }
+        self.budget.cost()
     }
 
     /// The value of an expression.
@@ -85,14 +50,14 @@ impl Evaluator {
         match expr {
             Expr::Literal(literal) => Ok(literal_value(literal)),
             Expr::Ident(name) => {
-                self.spend(1)?;
+                self.budget.spend(1)?;
                 identifier(name, scope)
             }
             Expr::Select(select) => self.select(select, scope),
             Expr::Call(call) => self.call(call, scope),
             Expr::Comprehension(comprehension) => self.comprehension(comprehension, scope),
             Expr::List(list) => {
-                self.spend(10)?;
+                self.budget.spend(10)?;
                 let mut items = Vec::with_capacity(list.elements.len());
                 for (index, element) in list.elements.iter().enumerate() {
                     let value = self.eval(element, scope)?;
@@ -112,7 +77,7 @@ impl Evaluator {
     }
 
     fn map_literal<'a>(&mut self, entries: impl Iterator<Item = &'a EntryExpr>, scope: &Scope<'_, 'a>) -> Outcome<'a> {
-        self.spend(30)?;
+        self.budget.spend(30)?;
         let mut pairs = Vec::new();
         for entry in entries {
             let (key, value, optional) = match entry {
@@ -130,13 +95,13 @@ impl Evaluator {
     }
 
     fn select<'a>(&mut self, select: &'a SelectExpr, scope: &Scope<'_, 'a>) -> Outcome<'a> {
-        self.spend(1)?;
+        self.budget.spend(1)?;
         let operand = self.eval(&select.operand, scope)?;
         member(&operand, &select.field, select.test)
     }
 
     fn call<'a>(&mut self, call: &'a CallExpr, scope: &Scope<'_, 'a>) -> Outcome<'a> {
-        self.spend(1)?;
+        self.budget.spend(1)?;
         match (call.func_name.as_str(), call.args.as_slice()) {
             ("_&&_", [left, right]) => self.logical(left, right, scope, false),
             ("_||_", [left, right]) => self.logical(left, right, scope, true),
@@ -167,7 +132,7 @@ impl Evaluator {
                 for arg in args {
                     values.push(self.eval(arg, scope)?);
                 }
-                library::call(self, &name, member, &values)
+                library::call(&mut self.budget, &name, member, &values)
             }
         }
     }
@@ -227,7 +192,7 @@ impl Evaluator {
         };
         let mut accumulator = self.eval(&expr.accu_init, scope);
         for item in items.iter() {
-            self.spend(1)?;
+            self.budget.spend(1)?;
             let mut bound = [(expr.iter_var.as_str(), item), (expr.accu_var.as_str(), Val::Null)];
             if let Some(step) = appended(&expr.loop_step, &expr.accu_var) {
                 self.append(step, &mut accumulator, &scope.inner(&bound))?;
@@ -297,7 +262,7 @@ impl Evaluator {
                 _ => return Err(CelError::no_overload()),
             }
         }
-        self.spend(1)?;
+        self.budget.spend(1)?;
         let item = self.eval(step.item, scope)?;
         if let Ok(Val::List(List::Made(items))) = accumulator {
             Rc::make_mut(items).push(item);
@@ -346,47 +311,4 @@ fn literal_value(literal: &LiteralValue) -> Val<'_> {
         LiteralValue::String(value) => Val::Str(Text::Given(value.inner())),
         LiteralValue::UInt(value) => Val::Uint(*value.inner()),
     }
-}
-
-/// Returns a member of an object; with `test`, whether the member exists.
-pub fn member<'a>(operand: &Val<'a>, field: &str, test: bool) -> Outcome<'a> {
-    match operand {
-        Val::Map(map) => {
-            let mut found = map.get(&Val::text(field));
-            if found.is_none() && field.contains("__") {
-                found = map.get(&Val::text(unescaped(field)));
-            }
-            match found {
-                _ if test => Ok(Val::Bool(found.is_some())),
-                Some(value) => Ok(value),
-                None => Err(CelError::no_key(field)),
-            }
-        }
-        Val::Optional(Some(inner)) => {
-            let found = member(inner, field, true)?;
-            match (test, found) {
-                (true, found) => Ok(found),
-                (false, Val::Bool(true)) => member(inner, field, false).map(Val::some),
-                (false, _) => Ok(Val::Optional(None)),
-            }
-        }
-        // Null has no members, and testing for one does not fail.
-        Val::Null if test => Ok(Val::Bool(false)),
-        Val::Optional(None) => Ok(if test { Val::Bool(false) } else { Val::Optional(None) }),
-        _ => Err(CelError::no_overload()),
-    }
-}
-
-/// Returns a property name as the schema spells it: expressions escape names that are not CEL identifiers.
-pub fn unescaped(name: &str) -> String {
-    if let Some(reserved) = name.strip_prefix("__").and_then(|rest| rest.strip_suffix("__"))
-        && !matches!(reserved, "dot" | "dash" | "slash" | "underscores")
-        && !reserved.contains("__")
-    {
-        return reserved.to_owned();
-    }
-    name.replace("__dot__", ".")
-        .replace("__dash__", "-")
-        .replace("__slash__", "/")
-        .replace("__underscores__", "__")
 }

@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use super::super::node::{ListType, Node};
 use super::super::path::Path;
+use super::super::rule::{Reason, Rule};
 use super::super::validate::{keyed, quoted_value};
-use super::eval::{CelError, Evaluator};
+use super::error::CelError;
+use super::eval::Evaluator;
 use super::scope::Scope;
 use super::value::Val;
-use super::{Reason, Rule};
 use crate::field::{FieldError, FieldErrorType};
 
 /// Cost limit of one expression.

@@ -2,7 +2,7 @@
 
 use ::cel::common::ast::{Expr, IdedExpr};
 
-use super::eval::{CelError, Outcome};
+use super::error::{CelError, Outcome};
 use super::value::Val;
 
 /// The variables of an expression.

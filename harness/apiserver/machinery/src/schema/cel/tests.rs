@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::Program;
+use super::super::program::Program;
 use super::eval::Evaluator;
 use super::library::convert::display;
 use super::scope::Scope;

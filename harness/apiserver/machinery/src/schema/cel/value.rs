@@ -1,5 +1,6 @@
 //! Values of CEL. JSON is not copied: lists and maps are references until an expression changes them.
 
+use std::cmp::Ordering;
 use std::net::IpAddr;
 use std::rc::Rc;
 
@@ -7,9 +8,9 @@ use base64::Engine as _;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
-use super::super::node::Node;
-use super::library::quantity::Quantity;
-use super::library::url::Url;
+use super::super::node::{ListType, Node};
+use super::quantity::Quantity;
+use super::url::Url;
 
 /// A text borrowed from JSON or from the expression, or made by an expression.
 #[derive(Debug, Clone)]
@@ -89,7 +90,7 @@ impl<'a> MapVal<'a> {
             (Self::Json(map, node), Val::Str(name)) => json_member(map, *node, name.as_str()),
             (Self::Json(..), _) => None,
             (Self::Made(pairs), key) => {
-                let found = pairs.iter().find(|(other, _)| super::ops::equal(other, key));
+                let found = pairs.iter().find(|(other, _)| equal(other, key));
                 found.map(|(_, value)| value.clone())
             }
         }
@@ -193,7 +194,7 @@ impl<'a> Val<'a> {
         let typed = match format {
             "date-time" | "datetime" => text.parse().ok().map(Self::Timestamp),
             "date" => format!("{text}T00:00:00Z").parse().ok().map(Self::Timestamp),
-            "duration" => super::library::convert::duration(text).map(Self::Duration),
+            "duration" => super::duration::parse(text).map(Self::Duration),
             "byte" => base64::engine::general_purpose::STANDARD
                 .decode(text)
                 .ok()
@@ -235,5 +236,81 @@ impl<'a> Val<'a> {
             Self::Str(text) => Some(text.as_str()),
             _ => None,
         }
+    }
+}
+
+/// Returns `true` if two values are equal; values of different types are not.
+pub fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
+    match (left, right) {
+        (Val::Null, Val::Null) | (Val::Authorizer, Val::Authorizer) | (Val::Optional(None), Val::Optional(None)) => {
+            true
+        }
+        (Val::Bool(a), Val::Bool(b)) => a == b,
+        (Val::Str(a), Val::Str(b)) => a.as_str() == b.as_str(),
+        (Val::Bytes(a), Val::Bytes(b)) => a == b,
+        (Val::List(a), Val::List(b)) => equal_lists(a, b),
+        (Val::Map(a), Val::Map(b)) => equal_maps(a, b),
+        (Val::Timestamp(a), Val::Timestamp(b)) => a == b,
+        (Val::Duration(a), Val::Duration(b)) => a == b,
+        (Val::Optional(Some(a)), Val::Optional(Some(b))) => equal(a, b),
+        (Val::Type(a), Val::Type(b)) | (Val::Format(a), Val::Format(b)) => a == b,
+        (Val::Ip(a), Val::Ip(b)) => a == b,
+        (Val::Cidr(a, x), Val::Cidr(b, y)) => a == b && x == y,
+        (Val::Url(a), Val::Url(b)) => a.text == b.text,
+        (Val::Quantity(a), Val::Quantity(b)) => a.order(b).is_eq(),
+        (Val::Semver(a), Val::Semver(b)) => a.cmp_precedence(b).is_eq(),
+        _ => numbers(left, right) == Some(Ordering::Equal),
+    }
+}
+
+fn equal_lists(left: &List<'_>, right: &List<'_>) -> bool {
+    if left.count() != right.count() {
+        return false;
+    }
+    let kind = |list: &List<'_>| match list {
+        List::Json(_, Some(node)) => node.list_type,
+        List::Json(_, None) | List::Made(_) => ListType::Atomic,
+    };
+    match (kind(left), kind(right)) {
+        (ListType::Atomic, ListType::Atomic) => left.iter().zip(right.iter()).all(|(a, b)| equal(&a, &b)),
+        // Sets and maps among lists have no order.
+        _ => left.iter().all(|a| right.iter().any(|b| equal(&a, &b))),
+    }
+}
+
+fn equal_maps(left: &MapVal<'_>, right: &MapVal<'_>) -> bool {
+    if let (MapVal::Json(a, x), MapVal::Json(b, y)) = (left, right)
+        && std::ptr::eq(
+            x.map_or(std::ptr::null(), std::ptr::from_ref::<Node>),
+            y.map_or(std::ptr::null(), std::ptr::from_ref),
+        )
+        && a == b
+    {
+        return true;
+    }
+    left.count() == right.count()
+        && left.keys().iter().all(|key| match (left.get(key), right.get(key)) {
+            (Some(a), Some(b)) => equal(&a, &b),
+            (_, None) | (None, _) => false,
+        })
+}
+
+/// Returns the order of two numbers of any types.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "CEL compares numbers of different kinds as doubles"
+)]
+pub fn numbers(left: &Val<'_>, right: &Val<'_>) -> Option<Ordering> {
+    match (left, right) {
+        (Val::Int(a), Val::Int(b)) => Some(a.cmp(b)),
+        (Val::Uint(a), Val::Uint(b)) => Some(a.cmp(b)),
+        (Val::Int(a), Val::Uint(b)) => Some(u64::try_from(*a).map_or(Ordering::Less, |a| a.cmp(b))),
+        (Val::Uint(a), Val::Int(b)) => Some(u64::try_from(*b).map_or(Ordering::Greater, |b| a.cmp(&b))),
+        (Val::Double(a), Val::Double(b)) => a.partial_cmp(b),
+        (Val::Double(a), Val::Int(b)) => a.partial_cmp(&(*b as f64)),
+        (Val::Int(a), Val::Double(b)) => (*a as f64).partial_cmp(b),
+        (Val::Double(a), Val::Uint(b)) => a.partial_cmp(&(*b as f64)),
+        (Val::Uint(a), Val::Double(b)) => (*a as f64).partial_cmp(b),
+        _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::structure::rules::resolve_field_path;
+use super::super::field_path::resolve_field_path;
 use crate::field::{FieldError, FieldErrorType};
 use crate::meta::text;
 

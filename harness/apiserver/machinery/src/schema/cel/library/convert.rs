@@ -1,12 +1,13 @@
 //! Conversions between types, `size`, `type` and `dyn`.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
-use super::super::eval::{CelError, Evaluator, Outcome};
+use super::super::budget::Budget;
+use super::super::error::{CelError, Outcome};
 use super::super::value::Val;
 use crate::go_fmt;
 
-pub(super) fn call<'a>(_: &mut Evaluator, name: &str, is_member: bool, args: &[Val<'a>]) -> Option<Outcome<'a>> {
+pub(super) fn call<'a>(_: &mut Budget, name: &str, is_member: bool, args: &[Val<'a>]) -> Option<Outcome<'a>> {
     let [value] = args else { return None };
     if is_member && name != "size" {
         return None;
@@ -42,7 +43,7 @@ pub(super) fn call<'a>(_: &mut Evaluator, name: &str, is_member: bool, args: &[V
         },
         "duration" => match (value, value.as_str()) {
             (Val::Duration(_), _) => Ok(value.clone()),
-            (_, Some(text)) => duration(text)
+            (_, Some(text)) => super::super::duration::parse(text)
                 .map(Val::Duration)
                 .ok_or_else(|| conversion("duration", text)),
             (_, None) => return None,
@@ -187,45 +188,5 @@ pub fn display(value: &Val<'_>) -> String {
         Val::Optional(Some(inner)) => format!("optional({})", display(inner)),
         Val::Optional(None) => "optional.none()".to_owned(),
         Val::Authorizer => "authorizer".to_owned(),
-    }
-}
-
-/// Parses a duration as Go writes it: `1h5m`, `1.5s`, `-3ms`.
-pub fn duration(text: &str) -> Option<SignedDuration> {
-    let (negative, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Some(SignedDuration::ZERO);
-    }
-    let mut total = 0.0_f64;
-    if rest.is_empty() {
-        return None;
-    }
-    while !rest.is_empty() {
-        let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
-        let number: f64 = rest.get(..end)?.parse().ok()?;
-        rest = rest.get(end..)?;
-        let unit_end = rest
-            .find(|letter: char| letter.is_ascii_digit() || letter == '.')
-            .unwrap_or(rest.len());
-        let unit = match rest.get(..unit_end)? {
-            "ns" => 1e-9,
-            "us" | "µs" | "μs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return None,
-        };
-        total += number * unit;
-        rest = rest.get(unit_end..)?;
-    }
-    let duration = SignedDuration::try_from_secs_f64(total).ok()?;
-    if negative {
-        duration.checked_neg()
-    } else {
-        Some(duration)
     }
 }

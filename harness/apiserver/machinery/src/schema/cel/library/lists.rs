@@ -2,19 +2,15 @@
 
 use std::cmp::Ordering;
 
-use super::super::eval::{CelError, Evaluator, Outcome};
+use super::super::budget::Budget;
+use super::super::error::{CelError, Outcome};
 use super::super::ops;
-use super::super::value::{List, Val};
+use super::super::value::{List, Val, equal};
 
-pub(super) fn call<'a>(
-    evaluator: &mut Evaluator,
-    name: &str,
-    is_member: bool,
-    args: &[Val<'a>],
-) -> Option<Outcome<'a>> {
+pub(super) fn call<'a>(budget: &mut Budget, name: &str, is_member: bool, args: &[Val<'a>]) -> Option<Outcome<'a>> {
     match (is_member, args) {
         (true, [Val::List(list)]) => {
-            if let Err(error) = evaluator.spend(list.count() as u64) {
+            if let Err(error) = budget.spend(list.count() as u64) {
                 return Some(Err(error));
             }
             Some(match name {
@@ -22,7 +18,7 @@ pub(super) fn call<'a>(
                 "sum" => sum(list),
                 "min" => extreme(list, Ordering::Less, "min"),
                 "max" => extreme(list, Ordering::Greater, "max"),
-                "distinct" => quadratic(evaluator, list).map(|()| distinct(list)),
+                "distinct" => quadratic(budget, list).map(|()| distinct(list)),
                 "sort" => sort(list),
                 "reverse" => Ok(Val::list(list.iter().collect::<Vec<_>>().into_iter().rev().collect())),
                 "flatten" => Ok(flatten(list)),
@@ -36,13 +32,13 @@ pub(super) fn call<'a>(
             })
         }
         (true, [Val::List(list), item]) if matches!(name, "indexOf" | "lastIndexOf") => {
-            if let Err(error) = evaluator.spend(list.count() as u64) {
+            if let Err(error) = budget.spend(list.count() as u64) {
                 return Some(Err(error));
             }
             let mut places = list
                 .iter()
                 .enumerate()
-                .filter(|(_, other)| ops::equal(other, item))
+                .filter(|(_, other)| equal(other, item))
                 .map(|(at, _)| at);
             let place = if name == "indexOf" {
                 places.next()
@@ -54,7 +50,7 @@ pub(super) fn call<'a>(
         (true, [Val::List(list), Val::Int(from), Val::Int(to)]) if name == "slice" => Some(slice(list, *from, *to)),
         (false, [Val::List(left), Val::List(right)]) => {
             let cost = (left.count() as u64).saturating_mul(right.count() as u64);
-            if let Err(error) = evaluator.spend(cost) {
+            if let Err(error) = budget.spend(cost) {
                 return Some(Err(error));
             }
             Some(Ok(Val::Bool(match name {
@@ -68,12 +64,12 @@ pub(super) fn call<'a>(
     }
 }
 
-fn quadratic(evaluator: &mut Evaluator, list: &List<'_>) -> Result<(), CelError> {
-    evaluator.spend((list.count() as u64).saturating_mul(list.count() as u64))
+fn quadratic(budget: &mut Budget, list: &List<'_>) -> Result<(), CelError> {
+    budget.spend((list.count() as u64).saturating_mul(list.count() as u64))
 }
 
 fn has<'a>(list: &List<'a>, item: &Val<'a>) -> bool {
-    list.iter().any(|other| ops::equal(&other, item))
+    list.iter().any(|other| equal(&other, item))
 }
 
 fn includes<'a>(whole: &List<'a>, part: &List<'a>) -> bool {
@@ -124,7 +120,7 @@ fn extreme<'a>(list: &List<'a>, wanted: Ordering, name: &str) -> Outcome<'a> {
 fn distinct<'a>(list: &List<'a>) -> Val<'a> {
     let mut items: Vec<Val<'a>> = Vec::new();
     for item in list.iter() {
-        if !items.iter().any(|other| ops::equal(other, &item)) {
+        if !items.iter().any(|other| equal(other, &item)) {
             items.push(item);
         }
     }

@@ -12,17 +12,19 @@ pub mod url;
 
 use std::cmp::Ordering;
 
-use super::eval::{CelError, Evaluator, Outcome, member};
+use super::budget::Budget;
+use super::error::{CelError, Outcome};
+use super::members::member;
 use super::ops;
-use super::value::{List, Val};
+use super::value::{List, Val, equal};
 
 /// Calls a function; the target of a member call is the first value.
-pub fn call<'a>(evaluator: &mut Evaluator, name: &str, is_member: bool, args: &[Val<'a>]) -> Outcome<'a> {
-    if let Some(outcome) = operator(evaluator, name, args) {
+pub fn call<'a>(budget: &mut Budget, name: &str, is_member: bool, args: &[Val<'a>]) -> Outcome<'a> {
+    if let Some(outcome) = operator(budget, name, args) {
         return outcome;
     }
     for text in args.iter().filter_map(Val::as_str) {
-        evaluator.spend(text.len() as u64 / 10)?;
+        budget.spend(text.len() as u64 / 10)?;
     }
     if matches!(args.first(), Some(Val::Authorizer)) {
         return Ok(match name {
@@ -32,33 +34,33 @@ pub fn call<'a>(evaluator: &mut Evaluator, name: &str, is_member: bool, args: &[
             _ => Val::Authorizer,
         });
     }
-    convert::call(evaluator, name, is_member, args)
-        .or_else(|| strings::call(evaluator, name, is_member, args))
-        .or_else(|| lists::call(evaluator, name, is_member, args))
-        .or_else(|| optional::call(evaluator, name, is_member, args))
-        .or_else(|| time::call(evaluator, name, is_member, args))
-        .or_else(|| net::call(evaluator, name, is_member, args))
-        .or_else(|| url::call(evaluator, name, is_member, args))
-        .or_else(|| quantity::call(evaluator, name, is_member, args))
-        .or_else(|| semver::call(evaluator, name, is_member, args))
+    convert::call(budget, name, is_member, args)
+        .or_else(|| strings::call(budget, name, is_member, args))
+        .or_else(|| lists::call(budget, name, is_member, args))
+        .or_else(|| optional::call(budget, name, is_member, args))
+        .or_else(|| time::call(budget, name, is_member, args))
+        .or_else(|| net::call(budget, name, is_member, args))
+        .or_else(|| url::call(budget, name, is_member, args))
+        .or_else(|| quantity::call(budget, name, is_member, args))
+        .or_else(|| semver::call(budget, name, is_member, args))
         .unwrap_or_else(|| Err(CelError::no_overload()))
 }
 
-fn operator<'a>(evaluator: &mut Evaluator, name: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
+fn operator<'a>(budget: &mut Budget, name: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
     Some(match (name, args) {
-        ("_==_", [left, right]) => spend_on(evaluator, left, right).map(|()| Val::Bool(ops::equal(left, right))),
-        ("_!=_", [left, right]) => spend_on(evaluator, left, right).map(|()| Val::Bool(!ops::equal(left, right))),
+        ("_==_", [left, right]) => spend_on(budget, left, right).map(|()| Val::Bool(equal(left, right))),
+        ("_!=_", [left, right]) => spend_on(budget, left, right).map(|()| Val::Bool(!equal(left, right))),
         ("_<_", [left, right]) => ops::compare(left, right).map(|order| Val::Bool(order.is_some_and(Ordering::is_lt))),
         ("_<=_", [left, right]) => ops::compare(left, right).map(|order| Val::Bool(order.is_some_and(Ordering::is_le))),
         ("_>_", [left, right]) => ops::compare(left, right).map(|order| Val::Bool(order.is_some_and(Ordering::is_gt))),
         ("_>=_", [left, right]) => ops::compare(left, right).map(|order| Val::Bool(order.is_some_and(Ordering::is_ge))),
-        ("_+_", [left, right]) => spend_on(evaluator, left, right).and_then(|()| ops::add(left.clone(), right.clone())),
+        ("_+_", [left, right]) => spend_on(budget, left, right).and_then(|()| ops::add(left.clone(), right.clone())),
         ("_-_", [left, right]) => ops::subtract(left.clone(), right.clone()),
         ("_*_" | "_/_" | "_%_", [left, right]) => ops::multiply(name, left, right),
         ("-_", [value]) => ops::negate(value),
         ("!_", [Val::Bool(value)]) => Ok(Val::Bool(!value)),
         ("!_", [_]) => Err(CelError::no_overload()),
-        ("@in" | "_in_", [item, container]) => contains(evaluator, item, container),
+        ("@in" | "_in_", [item, container]) => contains(budget, item, container),
         ("_[_]", [container, index]) => at(container, index),
         ("_[?_]", [container, index]) => optional_at(container, index),
         ("_?._", [operand, field]) => optional_select(operand, field),
@@ -67,8 +69,8 @@ fn operator<'a>(evaluator: &mut Evaluator, name: &str, args: &[Val<'a>]) -> Opti
 }
 
 /// Charges for comparing and joining: they cost as much as the size of the values.
-fn spend_on(evaluator: &mut Evaluator, left: &Val<'_>, right: &Val<'_>) -> Result<(), CelError> {
-    evaluator.spend((size_of(left) + size_of(right)) / 10)
+fn spend_on(budget: &mut Budget, left: &Val<'_>, right: &Val<'_>) -> Result<(), CelError> {
+    budget.spend((size_of(left) + size_of(right)) / 10)
 }
 
 /// Returns the size of a value at its first level.
@@ -83,11 +85,11 @@ fn size_of(value: &Val<'_>) -> u64 {
     size as u64
 }
 
-fn contains<'a>(evaluator: &mut Evaluator, item: &Val<'a>, container: &Val<'a>) -> Outcome<'a> {
+fn contains<'a>(budget: &mut Budget, item: &Val<'a>, container: &Val<'a>) -> Outcome<'a> {
     match container {
         Val::List(list) => {
-            evaluator.spend(list.count() as u64)?;
-            Ok(Val::Bool(list.iter().any(|other| ops::equal(&other, item))))
+            budget.spend(list.count() as u64)?;
+            Ok(Val::Bool(list.iter().any(|other| equal(&other, item))))
         }
         Val::Map(map) => Ok(Val::Bool(map.get(item).is_some())),
         _ => Err(CelError::no_overload()),

@@ -1,7 +1,8 @@
 //! Optional values, and the named formats that return one.
 
 use super::super::super::formats::Format;
-use super::super::eval::{CelError, Evaluator, Outcome};
+use super::super::budget::Budget;
+use super::super::error::{CelError, Outcome};
 use super::super::value::Val;
 use crate::metadata::names;
 
@@ -21,7 +22,7 @@ const FORMATS: [&str; 12] = [
     "datetime",
 ];
 
-pub(super) fn call<'a>(_: &mut Evaluator, name: &str, is_member: bool, args: &[Val<'a>]) -> Option<Outcome<'a>> {
+pub(super) fn call<'a>(_: &mut Budget, name: &str, is_member: bool, args: &[Val<'a>]) -> Option<Outcome<'a>> {
     Some(Ok(match (is_member, name, args) {
         (false, "optional.of", [value]) => Val::some(value.clone()),
         (false, "optional.none", []) => Val::Optional(None),

@@ -3,17 +3,13 @@
 use std::fmt::Write as _;
 
 use super::super::super::pattern;
-use super::super::eval::{CelError, Evaluator, Outcome};
+use super::super::budget::Budget;
+use super::super::error::{CelError, Outcome};
 use super::super::value::{List, Val};
 use super::convert::display;
 use crate::go_fmt;
 
-pub(super) fn call<'a>(
-    evaluator: &mut Evaluator,
-    name: &str,
-    is_member: bool,
-    args: &[Val<'a>],
-) -> Option<Outcome<'a>> {
+pub(super) fn call<'a>(budget: &mut Budget, name: &str, is_member: bool, args: &[Val<'a>]) -> Option<Outcome<'a>> {
     if name == "matches" || is_member {
         let text = args.first()?.as_str();
         let rest = args.get(1..).unwrap_or_default();
@@ -21,8 +17,8 @@ pub(super) fn call<'a>(
             Some(text) => simple(name, text, rest)
                 .map(Ok)
                 .or_else(|| indexed(name, text, rest))
-                .or_else(|| expressions(evaluator, name, text, rest))
-                .or_else(|| (name == "format").then(|| format(evaluator, text, rest))),
+                .or_else(|| expressions(budget, name, text, rest))
+                .or_else(|| (name == "format").then(|| format(budget, text, rest))),
             None => joined(name, args),
         };
     }
@@ -134,13 +130,13 @@ fn find(letters: &[char], part: &[char], last: bool, offset: Option<i64>) -> i64
     found.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1)
 }
 
-fn expressions<'a>(evaluator: &mut Evaluator, name: &str, text: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
+fn expressions<'a>(budget: &mut Budget, name: &str, text: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
     if !matches!(name, "matches" | "find" | "findAll") {
         return None;
     }
     let source = args.first()?.as_str()?;
     let cost = (text.len() as u64 / 10 + 1).saturating_mul(source.len() as u64 / 4 + 1);
-    if let Err(error) = evaluator.spend(cost) {
+    if let Err(error) = budget.spend(cost) {
         return Some(Err(error));
     }
     let regex = match pattern::compile(source) {
@@ -187,7 +183,7 @@ fn joined<'a>(name: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
 }
 
 /// `'%s is %d'.format([a, 1])`
-fn format<'a>(evaluator: &mut Evaluator, text: &str, args: &[Val<'a>]) -> Outcome<'a> {
+fn format<'a>(budget: &mut Budget, text: &str, args: &[Val<'a>]) -> Outcome<'a> {
     let [Val::List(values)] = args else {
         return Err(CelError::no_overload());
     };
@@ -219,7 +215,7 @@ fn format<'a>(evaluator: &mut Evaluator, text: &str, args: &[Val<'a>]) -> Outcom
             precision.trim_start_matches('.').parse().ok(),
             &value,
         )?);
-        evaluator.spend(out.len() as u64 / 10)?;
+        budget.spend(out.len() as u64 / 10)?;
     }
     Ok(Val::text(out))
 }

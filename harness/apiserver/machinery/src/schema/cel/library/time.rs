@@ -2,10 +2,11 @@
 
 use jiff::tz::TimeZone;
 
-use super::super::eval::{CelError, Evaluator, Outcome};
+use super::super::budget::Budget;
+use super::super::error::{CelError, Outcome};
 use super::super::value::Val;
 
-pub(super) fn call<'a>(_: &mut Evaluator, name: &str, is_member: bool, args: &[Val<'a>]) -> Option<Outcome<'a>> {
+pub(super) fn call<'a>(_: &mut Budget, name: &str, is_member: bool, args: &[Val<'a>]) -> Option<Outcome<'a>> {
     if !is_member {
         return None;
     }

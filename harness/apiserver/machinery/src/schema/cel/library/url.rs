@@ -1,81 +1,13 @@
-//! URLs, split as Go splits them.
+//! Functions of URLs.
 
 use std::rc::Rc;
 
-use super::super::eval::{CelError, Evaluator, Outcome};
+use super::super::budget::Budget;
+use super::super::error::{CelError, Outcome};
+use super::super::url::Url;
 use super::super::value::{MapVal, Val};
 
-/// A URL in its parts.
-#[derive(Debug, Clone, Default)]
-pub struct Url {
-    /// The URL as it was written.
-    pub text: String,
-    scheme: String,
-    host: String,
-    path: String,
-    query: String,
-}
-
-impl Url {
-    /// Parses an absolute URL or a path from the root.
-    fn parse(text: &str) -> Option<Self> {
-        if text.chars().any(|letter| letter.is_ascii_control() || letter == ' ') {
-            return None;
-        }
-        let mut url = Self {
-            text: text.to_owned(),
-            ..Self::default()
-        };
-        let mut rest = text;
-        if !text.starts_with('/') {
-            let (scheme, after) = text.split_once(':')?;
-            let mut letters = scheme.chars();
-            let valid = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
-                && letters.all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.'));
-            if !valid {
-                return None;
-            }
-            url.scheme = scheme.to_lowercase();
-            rest = after;
-        }
-        if let Some(after) = rest.strip_prefix("//") {
-            let end = after.find(['/', '?']).unwrap_or(after.len());
-            let authority = after.get(..end)?;
-            authority
-                .rsplit('@')
-                .next()
-                .unwrap_or_default()
-                .clone_into(&mut url.host);
-            let port = url.port();
-            if !port.bytes().all(|digit| digit.is_ascii_digit()) {
-                return None;
-            }
-            rest = after.get(end..)?;
-        }
-        match rest.split_once('?') {
-            Some((path, query)) => {
-                path.clone_into(&mut url.path);
-                query.clone_into(&mut url.query);
-            }
-            None => rest.clone_into(&mut url.path),
-        }
-        Some(url)
-    }
-
-    fn hostname(&self) -> &str {
-        if let Some(rest) = self.host.strip_prefix('[') {
-            return rest.split(']').next().unwrap_or_default();
-        }
-        self.host.split(':').next().unwrap_or_default()
-    }
-
-    fn port(&self) -> &str {
-        let after = self.host.rsplit(']').next().unwrap_or_default();
-        after.split_once(':').map_or("", |(_, port)| port)
-    }
-}
-
-pub(super) fn call<'a>(_: &mut Evaluator, name: &str, is_member: bool, args: &[Val<'a>]) -> Option<Outcome<'a>> {
+pub(super) fn call<'a>(_: &mut Budget, name: &str, is_member: bool, args: &[Val<'a>]) -> Option<Outcome<'a>> {
     Some(Ok(match (is_member, name, args) {
         (false, "url", [Val::Str(text)]) => {
             if let Some(url) = Url::parse(text.as_str()) {
