@@ -34,7 +34,7 @@ pub fn decide(
     let mut decision = Decision::default();
     let ending = binding.is_being_deleted();
     for (cluster, work) in existing {
-        let unwanted = ending || !(is_scheduled(binding, cluster) || is_held(binding, cluster));
+        let unwanted = ending || !has_copy(binding, cluster);
         if unwanted && !work.is_being_deleted() {
             decision.delete.push(Arc::clone(work));
         }
@@ -55,6 +55,11 @@ pub fn decide(
         }
     }
     decision
+}
+
+/// Returns true if the workload of a binding has a copy on the cluster: a new one, or an old one that is kept for now.
+pub fn has_copy(binding: &Binding, cluster: &str) -> bool {
+    is_scheduled(binding, cluster) || is_held(binding, cluster)
 }
 
 fn is_scheduled(binding: &Binding, cluster: &str) -> bool {

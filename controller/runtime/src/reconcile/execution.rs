@@ -9,7 +9,8 @@ use baton_decide::conditions::{self, ConditionUpdate};
 use baton_decide::execute::{self, Action, Removal};
 use baton_decide::keys::{self, ObjectKey, TemplateKey};
 use baton_decide::names::{self, WORK_FINALIZER};
-use jiff::Timestamp;
+use baton_decide::works;
+use jiff::{SignedDuration, Timestamp};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
@@ -123,6 +124,8 @@ async fn on_member(
             );
             finish(context, key, None, ConditionUpdate::no("Conflict", why)).await
         }
+        // The binding is about to remove the Work.
+        Action::Apply(_) if present.is_none() && !is_wanted(context, work, name) => Ok(in_a_while(context)),
         // The cache now has the Work as it was read: reconcile it again.
         Action::Apply(_) if present.is_none() && !is_current(context, key, work).await? => Ok(Some(context.now())),
         Action::Apply(object) => {
@@ -144,6 +147,18 @@ async fn on_member(
         Action::AwaitRemoval(removal) => await_removal(context, key, work, &removal).await,
         Action::Release => release(context, key).await.map(|()| None),
     }
+}
+
+/// The time at which a Work that its binding has no use for is looked at again.
+fn in_a_while(context: &Context) -> Option<Timestamp> {
+    context.now().checked_add(SignedDuration::from_secs(1)).ok()
+}
+
+/// Returns false if the binding of a Work has no copy on its cluster any more. A Work that outlives a migration which was
+/// called off creates no object: the next migration may be one under Directly (PRG-03).
+fn is_wanted(context: &Context, work: &Work, cluster: &str) -> bool {
+    let binding = keys::binding_of(work).and_then(|key| context.cache().binding(&key));
+    binding.is_none_or(|binding| works::has_copy(&binding, cluster))
 }
 
 /// Reads a Work before its object is created, and returns true if it is as the cache has it. The cache of an instance that

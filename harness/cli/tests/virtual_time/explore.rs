@@ -346,11 +346,50 @@ spec:
     - settle: 10m
 ";
 
-#[test]
-fn a_leader_that_has_not_heard_of_a_deletion_creates_no_copy_again() {
+/// The controller restarts when a migration under Gracefully was called off and another one under Directly begins, before it
+/// has created the copy of the first one.
+const UNWANTED_WORK: &str = "
+apiVersion: baton.dev/v1alpha1
+kind: Case
+metadata: {name: unwanted-work}
+spec:
+  title: The Work of a migration that was called off creates no copy
+  features: [Propagation, NoExecuteEviction, PurgeDirectly, PurgeGracefully]
+  members: 2
+  controller: {featureGates: {Failover: true}}
+  steps:
+    - apply: {on: control, file: workloads/deploy.yaml}
+    - apply:
+        on: control
+        resource:
+          apiVersion: policy.karmada.io/v1alpha1
+          kind: PropagationPolicy
+          metadata: {name: policy}
+          spec:
+            resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: deploy}]
+            placement:
+              clusterAffinity: {clusterNames: [member1, member2]}
+              spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 1}]
+            failover: {cluster: {purgeMode: Gracefully}}
+    - bindRole: {role: origin, from: {kind: Deployment, name: deploy}}
+    - taint: {cluster: origin, key: baton.dev/failed, effect: NoExecute}
+    - move: {at: {write: Cluster, does: patch}, do: editPolicies}
+    - wait: {for: taskWritten, of: {kind: Deployment, name: deploy}, from: origin}
+    - controller: stop
+    - untaint: {cluster: origin, key: baton.dev/failed, effect: NoExecute}
+    - patch: {on: control, of: {bindingOf: {kind: Deployment, name: deploy}}, merge: {spec: {clusters: [{name: '${origin}', replicas: 2}]}}}
+    - taint: {cluster: origin, key: baton.dev/failed, effect: NoExecute}
+    - controller: start
+    - settle: 10m
+";
+
+#[rstest]
+#[case::a_leader_that_has_not_heard_of_a_deletion(LATE_LEADER)]
+#[case::a_leader_that_finds_a_work_without_use(UNWANTED_WORK)]
+fn a_new_leader_creates_no_second_copy(#[case] text: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("late-leader.yaml");
-    fs::write(&file, LATE_LEADER).unwrap();
+    let file = folder.path().join("case.yaml");
+    fs::write(&file, text).unwrap();
     let outcomes = replayed(Arc::new(Reference), &file);
     let [CaseOutcome::Conforms(verdict)] = outcomes.as_slice() else {
         panic!("{outcomes:?}");
