@@ -26,11 +26,22 @@ pub const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(0, 0, 0, 1));
 /// Capacity of a connection in bytes, in each direction.
 const CAPACITY: usize = 64 << 10;
 
-/// The listeners by port.
-static LISTENERS: Mutex<BTreeMap<u16, UnboundedSender<DuplexStream>>> = Mutex::new(BTreeMap::new());
+/// The ports of [`ADDRESS`].
+#[derive(Debug)]
+struct Ports {
+    listeners: BTreeMap<u16, UnboundedSender<DuplexStream>>,
+    /// The port that was given last. The next one is higher: a server that still calls the webhook of a controller that has
+    /// stopped must not reach one of another run, whose answer a paused clock would not wait for.
+    last: u16,
+}
 
-fn listeners() -> MutexGuard<'static, BTreeMap<u16, UnboundedSender<DuplexStream>>> {
-    LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
+static PORTS: Mutex<Ports> = Mutex::new(Ports {
+    listeners: BTreeMap::new(),
+    last: 0,
+});
+
+fn ports() -> MutexGuard<'static, Ports> {
+    PORTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A connection to a webhook: a socket, or one within the process.
@@ -63,11 +74,14 @@ impl Listener {
 
 impl Port {
     fn take() -> io::Result<Self> {
-        let mut listeners = listeners();
-        let number = (1..=u16::MAX).find(|port| !listeners.contains_key(port));
-        let number = number.ok_or(io::ErrorKind::AddrInUse)?;
+        let mut ports = ports();
+        let after_last = (1..=u16::MAX).map(|ahead| ports.last.wrapping_add(ahead));
+        let mut free = after_last.filter(|port| *port > 0 && !ports.listeners.contains_key(port));
+        let number = free.next().ok_or(io::ErrorKind::AddrInUse)?;
+        drop(free);
         let (sender, accepted) = unbounded_channel();
-        listeners.insert(number, sender);
+        ports.listeners.insert(number, sender);
+        ports.last = number;
         Ok(Self { number, accepted })
     }
 
@@ -78,7 +92,7 @@ impl Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
-        listeners().remove(&self.number);
+        ports().listeners.remove(&self.number);
     }
 }
 
@@ -118,7 +132,8 @@ impl tokio_util::net::Listener for Listener {
 /// If none listens on the port.
 pub(crate) fn connect(port: u16) -> io::Result<DuplexStream> {
     let (near, far) = tokio::io::duplex(CAPACITY);
-    let sent = listeners()
+    let sent = ports()
+        .listeners
         .get(&port)
         .is_some_and(|listener| listener.send(far).is_ok());
     if sent {
@@ -157,5 +172,15 @@ mod tests {
             Listener::bind(ADDRESS).await.unwrap(),
         );
         assert_ne!(one.local_addr().unwrap(), other.local_addr().unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_port_is_not_given_again_at_once() {
+        let first = Listener::bind(ADDRESS).await.unwrap();
+        let port = first.local_addr().unwrap().port();
+        drop(first);
+        let second = Listener::bind(ADDRESS).await.unwrap();
+        assert_ne!(second.local_addr().unwrap().port(), port);
+        assert_eq!(connect(port).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
     }
 }
