@@ -73,8 +73,6 @@ struct Rules {
     delay: Duration,
     failures: Failures,
     gate: Option<Gate>,
-    /// The last two revisions that were remembered, the older one first.
-    remembered: [u64; 2],
     counts: BTreeMap<RequestKey, u64>,
     traffic: BTreeMap<RequestKey, Traffic>,
     /// Bytes that watches have sent.
@@ -183,8 +181,7 @@ impl FaultInjector {
     /// Remembers the present state, and the one that was remembered before, for [`FaultInjector::serve_stale`].
     pub fn remember(&self) {
         if let Some(store) = &self.0.store {
-            let mut rules = self.rules();
-            rules.remembered = [rules.remembered[1], store.revision()];
+            self.0.reads.remember(store.revision());
         }
     }
 
@@ -192,10 +189,12 @@ impl FaultInjector {
     /// (`resourceVersion=0`) show the last but one state that was remembered, and watches send nothing. `Duration::ZERO`
     /// ends it. Returns false for a proxy, which has no history.
     pub fn serve_stale(&self, time: Duration) -> bool {
-        let [revision, _] = self.rules().remembered;
-        self.0.reads.serve_stale(revision, time);
+        if self.0.store.is_none() {
+            return false;
+        }
+        self.0.reads.serve_stale(time);
         self.hold_watches(None, time);
-        self.0.store.is_some()
+        true
     }
 
     /// Answers 503 to reads of objects and lists from outside for this time; watches go on. `Duration::ZERO` ends it.

@@ -21,6 +21,8 @@ pub(crate) struct Reads {
 struct Rules {
     /// The moment until which watches of a kind send nothing; of all kinds, if there is none.
     held_until: BTreeMap<Option<String>, Instant>,
+    /// The last two revisions that were remembered, the older one first.
+    remembered: [u64; 2],
     /// The revision that lists of any age show, and the moment until which they do.
     stale: Option<(u64, Instant)>,
     /// The moment until which reads of objects are refused.
@@ -48,9 +50,16 @@ impl Reads {
         }
     }
 
-    /// Lets lists of any age show the state at a revision for this time.
-    pub(crate) fn serve_stale(&self, revision: u64, time: Duration) {
-        self.rules().stale = Some((revision, Instant::now() + time));
+    /// Remembers a revision, and the one before it.
+    pub(crate) fn remember(&self, revision: u64) {
+        let mut rules = self.rules();
+        rules.remembered = [rules.remembered[1], revision];
+    }
+
+    /// Lets lists of any age show the state at the last but one remembered revision for this time.
+    pub(crate) fn serve_stale(&self, time: Duration) {
+        let mut rules = self.rules();
+        rules.stale = Some((rules.remembered[0], Instant::now() + time));
     }
 
     /// Refuses reads of objects and lists for this time.

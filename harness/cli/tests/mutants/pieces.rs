@@ -170,6 +170,12 @@ pub fn labelled(edit: impl Fn(&Call, &LastTask, &mut Map<String, Value>) + Send 
         })
 }
 
+/// Path of a `ResourceBinding`.
+pub fn binding_path(binding: &Value) -> String {
+    let [namespace, name] = ["/metadata/namespace", "/metadata/name"].map(|pointer| text(binding, pointer));
+    format!("/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings/{name}")
+}
+
 /// Merges into an object, by its path.
 pub async fn merge(client: &Client, path: String, fields: &Value) {
     let request = Request::patch(path)

@@ -105,17 +105,13 @@ impl Run<'_> {
         } = due;
         match it.fault {
             MoveFault::StaleRestart => {
-                if let Some(running) = self.running.take() {
-                    running.crash().await;
-                }
+                self.crash_target().await;
                 drop(done);
                 self.disturb_reads(cluster, fleet::Fault::ServeStale, it.lasts).await?;
                 return self.end_move(End::Restart).await;
             }
             MoveFault::CrashBefore | MoveFault::CrashAfter => {
-                if let Some(running) = self.running.take() {
-                    running.crash().await;
-                }
+                self.crash_target().await;
                 drop(done);
                 if it.lasts.is_zero() {
                     return self.end_move(End::Restart).await;
@@ -150,6 +146,12 @@ impl Run<'_> {
             MoveFault::LoseRequest | MoveFault::LoseAnswer | MoveFault::Rival | MoveFault::EditPolicies => {}
         }
         Ok(())
+    }
+
+    async fn crash_target(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.crash().await;
+        }
     }
 
     /// Disturbs for some time what a cluster shows to the target.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, later, list, map, merge, remove, tasks, text, uid},
+    pieces::{Memory, binding_path, later, list, map, merge, remove, tasks, text, uid},
 };
 
 pub fn mutants() -> Vec<Mutant> {
@@ -389,10 +389,7 @@ fn one_for_all() -> Fault {
     let seen = bindings.clone();
     Fault::none()
         .read(Of::Bindings, move |binding| {
-            let [namespace, name] = ["/metadata/namespace", "/metadata/name"].map(|pointer| text(binding, pointer));
-            seen.get().insert(format!(
-                "/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings/{name}"
-            ));
+            seen.get().insert(binding_path(binding));
         })
         .after(Of::Bindings, move |call, _, hands| {
             let task = tasks(&mut call.body.clone()).last().cloned();

@@ -8,7 +8,7 @@ use super::policy::mix_up;
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, evaluate, list, map, merge, remove, rules, statuses, tasks, text, texts, uid},
+    pieces::{Memory, binding_path, evaluate, list, map, merge, remove, rules, statuses, tasks, text, texts, uid},
     wire::{Call, Hands},
 };
 
@@ -428,9 +428,7 @@ fn rewrite_state(call: &Call, _: &Value, hands: &Hands) -> crate::fault::Doing<(
                 state.values_mut().for_each(|value| *value = json!("rewritten"));
             });
             let spec = json!({"gracefulEvictionTasks": binding.pointer("/spec/gracefulEvictionTasks")});
-            let (namespace, name) = (text(binding, "/metadata/namespace"), text(binding, "/metadata/name"));
-            let path = format!("/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings/{name}");
-            merge(&control, path, &json!({"spec": spec})).await;
+            merge(&control, binding_path(binding), &json!({"spec": spec})).await;
         }
     })
 }

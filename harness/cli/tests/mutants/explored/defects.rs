@@ -13,7 +13,7 @@ use super::{Explored, on_stateful};
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, Uids, deleted_uid, list, map, merge, on, remove, tasks, text, uid},
+    pieces::{Memory, Uids, binding_path, deleted_uid, list, map, merge, on, remove, tasks, text, uid},
 };
 
 /// Returns all of them.
@@ -248,11 +248,7 @@ fn conflict_doubles_the_rate() -> Fault {
     let known = seen.clone();
     Fault::none()
         .read(Of::Bindings, move |binding| {
-            let path = format!(
-                "/apis/work.karmada.io/v1alpha2/namespaces/{}/resourcebindings/{}",
-                text(binding, "/metadata/namespace"),
-                text(binding, "/metadata/name")
-            );
+            let path = binding_path(binding);
             let waiting = &mut seen.get().waiting;
             if tasks(binding).next().is_some() {
                 waiting.remove(&path);

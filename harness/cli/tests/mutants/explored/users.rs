@@ -9,7 +9,7 @@ use super::{Explored, defects::forget_state};
 use crate::{
     fault::{Carried, Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, list, map, merge, rules, tasks, text},
+    pieces::{Memory, binding_path, list, map, merge, rules, tasks, text},
 };
 
 /// Returns all of them.
@@ -115,11 +115,7 @@ fn one_taint_less_is_recovery() -> Fault {
     let (of_clusters, at_probes) = (seen.clone(), seen.clone());
     Fault::none()
         .read(Of::Bindings, move |binding| {
-            let path = format!(
-                "/apis/work.karmada.io/v1alpha2/namespaces/{}/resourcebindings/{}",
-                text(binding, "/metadata/namespace"),
-                text(binding, "/metadata/name")
-            );
+            let path = binding_path(binding);
             seen.get().moving = tasks(binding).next().is_some().then_some(path);
         })
         .read(Of::Clusters, move |cluster| {

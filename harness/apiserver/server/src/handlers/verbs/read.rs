@@ -104,9 +104,7 @@ impl Core {
             })
         })
     }
-}
 
-impl Core {
     /// Returns the objects of a collection, and its revision, for a watch that begins with them.
     pub(in crate::handlers) fn present(&self, call: &Call) -> (Vec<Arc<Stored>>, u64) {
         let prefix = call.prefix();

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::super::budget::Budget;
+use super::super::duration;
 use super::super::error::{CelError, Outcome};
 use super::super::value::Val;
 use crate::go_fmt;
@@ -43,7 +44,7 @@ pub(super) fn call<'a>(_: &mut Budget, name: &str, is_member: bool, args: &[Val<
         },
         "duration" => match (value, value.as_str()) {
             (Val::Duration(_), _) => Ok(value.clone()),
-            (_, Some(text)) => super::super::duration::parse(text)
+            (_, Some(text)) => duration::parse(text)
                 .map(Val::Duration)
                 .ok_or_else(|| conversion("duration", text)),
             (_, None) => return None,
