@@ -1,6 +1,6 @@
 //! State shared by the reconcilers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -75,6 +75,7 @@ struct Inner {
     evictions: Mutex<EvictionQueue>,
     tainting: Mutex<BTreeMap<String, tainting::Memory>>,
     affected: Mutex<Affected>,
+    collected: Mutex<HashSet<ObjectKey>>,
     metrics: Metrics,
 }
 
@@ -98,6 +99,7 @@ impl Context {
             evictions: Mutex::default(),
             tainting: Mutex::default(),
             affected: Mutex::default(),
+            collected: Mutex::default(),
             metrics: Metrics::default(),
         };
         Self { inner: Arc::new(inner) }
@@ -127,6 +129,7 @@ impl Context {
     pub fn forget_decisions(&self) {
         *self.evictions() = EvictionQueue::default();
         *self.inner.affected.lock().unwrap_or_else(PoisonError::into_inner) = Affected::default();
+        self.collected().clear();
         self.inner
             .tainting
             .lock()
@@ -197,6 +200,12 @@ impl Context {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(cluster);
+    }
+
+    /// Locks the Works whose status this instance has collected since it leads. The status of another Work may have
+    /// been reported long ago. Must not be held across an await.
+    pub fn collected(&self) -> MutexGuard<'_, HashSet<ObjectKey>> {
+        self.inner.collected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reconciles a key soon.

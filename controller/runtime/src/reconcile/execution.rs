@@ -20,6 +20,7 @@ use crate::error_chain::error_chain;
 use crate::kinds::KindError;
 use crate::object_api::{ObjectApi, Part, WriteError};
 use crate::options::Deletion;
+use crate::queue::Key;
 use crate::source::{Source, resource};
 use kube::core::ApiResource;
 
@@ -284,6 +285,7 @@ async fn await_removal(context: &Context, key: &ObjectKey, work: &Arc<Work>, rem
 
 /// Releases the Work of an object that is gone.
 async fn release(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
+    context.collected().remove(key);
     let Some(work) = context.cache().work(key) else {
         return Ok(());
     };
@@ -329,6 +331,13 @@ async fn finish(
         conditions::set(&mut status.conditions, kind, condition, context.now());
     }
     write_status(context, key, status).await?;
+    // A binding whose application was unhealthy when this instance began waits for this.
+    if interpreted.is_some()
+        && context.collected().insert(key.clone())
+        && let Some(binding) = keys::binding_of(&work)
+    {
+        context.wake(Key::Binding(binding));
+    }
     let news = interpreted.filter(|interpreted| interpreted.is_news(&work));
     if let Some(problem) = news.and_then(|interpreted| interpreted.problem) {
         interpret::tell(context, key, &work, &problem).await;

@@ -41,6 +41,9 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
             }
             EvictionTime::Now => {}
         }
+        if !is_collected(context, &view, &name) {
+            continue;
+        }
         if let Some(why) = evict::infeasible(&view.binding.spec, &name, &view.clusters) {
             notes.block(ConditionUpdate::yes(
                 "NoClusterMatches",
@@ -67,4 +70,12 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
         }
     }
     Ok(())
+}
+
+/// Returns true if this instance has collected the application's status from the cluster. What a binding says when an
+/// instance begins may be old: the application may have become healthy while nothing was collected (APP-03).
+fn is_collected(context: &Context, view: &View, cluster: &str) -> bool {
+    let collected = context.collected();
+    let work = view.works.get(cluster);
+    work.is_some_and(|work| collected.contains(&ObjectKey::new(work.namespace(), work.name())))
 }
