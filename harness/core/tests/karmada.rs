@@ -44,7 +44,6 @@ fn ids<'a>(ids: impl IntoIterator<Item = &'a RequirementId>) -> Vec<&'a str> {
 // Special rules for the health of a kind that no document speaks of.
 #[case::unknown("unknown-health", &[], &["APP-17"])]
 #[case::status("status-of-each-cluster", &[], &[])]
-#[case::second("second-failover", &["REC-04", "STP-14"], &[])]
 // A wrong label is not the fault of the component that injects it.
 #[case::million("whole-numbers-a-million", &["REC-04", "STP-07"], &["REC-02"])]
 #[case::cluster_scoped(
@@ -209,7 +208,6 @@ fn cut_for_long(lines: &mut Lines) {
 #[case::health("aggregated-status-deployment-cluster-policy", |it: &mut Lines| each(it, "ResourceBinding", |binding| {
     binding["status"]["aggregatedStatus"] = json!([]);
 }), &["POL-04", "POL-07"])]
-#[case::kept("second-failover", |it: &mut Lines| it.0.retain(|line| line["kind"] != "ResourceBinding"), &["STP-14"])]
 fn one_thing_makes_the_difference(#[case] name: &str, #[case] change: fn(&mut Lines), #[case] broken: &[&str]) {
     let mut lines = Lines::of(name);
     change(&mut lines);
