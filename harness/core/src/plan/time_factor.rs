@@ -13,13 +13,17 @@ use serde_json::Value;
 
 use super::{Plan, PlannedStep};
 use crate::{
-    case::model::{Action, ControllerSetup, Fault, Period, Rewrite},
+    case::model::{Action, Assertion, ControllerSetup, Fault, Mode, Period, Rewrite},
     pattern::{After, Pattern},
     yaml::decode::parse_duration,
 };
 
 /// No period becomes shorter: implementations poll and try again every few seconds, and below that a bound says nothing.
 pub const FLOOR: Duration = Duration::from_secs(10);
+
+/// A step that shows that something does not happen is watched for as long at least, if its case lets it be watched for as
+/// long: in less time, an implementation may not have had its turn.
+const WATCHED: Duration = Duration::from_secs(5);
 
 /// Margin before the end of a period during which nothing may happen: times in taints have whole seconds.
 const MARGIN: Duration = Duration::from_millis(1500);
@@ -68,7 +72,7 @@ impl Plan {
         }
         let least = named.into_iter().chain(self.held()).min();
         let floor = least.map_or(0.0, |least| FLOOR.as_secs_f64() / least.as_secs_f64());
-        let factor = wanted.max(floor).min(1.0);
+        let factor = wanted.max(floor).max(self.least_to_watch()).min(1.0);
         let Some(common) = found.seconds.iter().copied().reduce(greatest_common_divisor) else {
             return factor;
         };
@@ -92,6 +96,21 @@ impl Plan {
             Action::Elapse(time) if holds > 0 => Some(time),
             _ => None,
         })
+    }
+
+    /// The factor below which a step that shows that something does not happen would be watched for too short a time.
+    fn least_to_watch(&self) -> f64 {
+        let factors = self.steps.iter().filter_map(|step| match &step.action {
+            Action::Assert(Assertion {
+                mode: Mode::Consistently(time),
+                proves,
+                ..
+            }) if !proves.is_empty() && *time >= WATCHED => {
+                Some((WATCHED + MARGIN).as_secs_f64() / (*time + BEFORE).as_secs_f64())
+            }
+            _ => None,
+        });
+        factors.fold(0.0, f64::max)
     }
 
     /// The same plan with all its periods times a factor.
@@ -375,6 +394,31 @@ mod tests {
         near(
             bearable(vec![tolerating(&[300]), Action::Inject(Fault::StartController)]),
             1.0,
+        );
+    }
+
+    #[test]
+    fn what_must_not_happen_is_watched_for_about_five_seconds() {
+        let shows = |secs| {
+            let Action::Assert(mut assertion) = consistently(secs) else {
+                panic!("an assertion")
+            };
+            assertion.proves = crate::case::claims::Claims::of_whole(["TNT-01".into()]);
+            Action::Assert(assertion)
+        };
+        let watched = |secs: u64| {
+            let plan = plan(vec![tolerating(&[600]), shows(secs)]);
+            let setup = ControllerSetup::default();
+            let faster = plan.faster(plan.bearable(&setup, 0.05)).into_owned();
+            faster.waits().as_secs_f64()
+        };
+        for secs in [5, 20, 60, 130] {
+            assert!((4.5..5.5).contains(&watched(secs)), "{secs} s became {}", watched(secs));
+        }
+        assert!((watched(400) - 18.6).abs() < 0.1, "{}", watched(400));
+        assert!(
+            (bearable(vec![tolerating(&[600]), consistently(20)]) - 0.05).abs() < 1e-9,
+            "it shows nothing"
         );
     }
 
