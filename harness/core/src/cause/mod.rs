@@ -259,13 +259,22 @@ fn not_applied(world: &World) -> Option<Cause> {
     })
 }
 
+/// Words of warnings about two writers at once, of which one tries again.
+const RACES: [&str; 3] = [
+    "\" already exists",
+    "the object has been modified",
+    "Operation cannot be fulfilled",
+];
+
 fn last_warning(entries: &[Entry]) -> Option<Cause> {
     let mut warnings = entries.iter().rev().filter_map(|entry| match &entry.event {
         Event::Revision(Revision {
             kind, object, change, ..
         }) if *change != Change::Deleted && object["type"] == "Warning" => {
             let reason = text(object, "/reason").unwrap_or("without a reason");
-            Some(Cause::new(format!("Warning {reason}"), event_message(kind, object)?))
+            let message = event_message(kind, object)?;
+            let is_race = RACES.iter().any(|words| message.contains(words));
+            (!is_race).then(|| Cause::new(format!("Warning {reason}"), message))
         }
         Event::Revision(_) | Event::Mark(_) => None,
     });

@@ -72,6 +72,18 @@ fn a_warning_event_is_a_likely_cause() {
 }
 
 #[test]
+fn a_lost_race_is_no_cause() {
+    let (kind, mut event) = warning();
+    event["message"] = json!("resourcebindings.work.karmada.io \"deploy-deployment\" already exists");
+    assert_eq!(text_of(&timeline(&[(kind, event.clone())])), None);
+    let found = text_of(&timeline(&[warning(), (kind, event)]));
+    assert!(
+        found.is_some_and(|it| it.starts_with("Warning Blocked")),
+        "the one before it is"
+    );
+}
+
+#[test]
 fn what_was_over_long_before_the_step_is_no_cause() {
     let after = |seconds| text_of(&timed_out_after(Duration::from_secs(seconds), &[warning()]));
     assert!(after(60).is_some(), "it was there when the step began to wait for 60 s");
