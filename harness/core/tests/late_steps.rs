@@ -93,3 +93,38 @@ fn a_period_counts_from_the_first_step(#[case] at: f64, #[case] second: f64, #[c
     let broken = leaves(at, second).broken();
     assert_eq!(broken.iter().any(|id| id.as_str() == "TNT-04"), is_broken, "{broken:?}");
 }
+
+/// A workload of `queue-loses-its-claim` whose task is there before the step that waits for one, and gone when it begins.
+#[test]
+fn what_was_there_before_the_step_is_said() {
+    let plan = Plan::of(&common::case_named("queue-loses-its-claim"));
+    let last = plan.steps.len() - 1;
+    let with = |tasks: serde_json::Value| {
+        let mut object = binding("q-5", json!({"clusters": [{"name": "member1"}]}));
+        object["spec"]["gracefulEvictionTasks"] = tasks;
+        object
+    };
+    let mut story = Story::begin()
+        .target(1.0, "ResourceBinding", with(json!([])))
+        .target(3.0, "ResourceBinding", with(json!([{"fromCluster": "member1"}])))
+        .target(4.0, "ResourceBinding", with(json!([])));
+    let mut now = 2.0;
+    for (number, planned) in plan.steps[..last].iter().enumerate() {
+        let passes = if let Action::Elapse(time) = planned.action {
+            time.as_secs_f64()
+        } else {
+            0.0
+        };
+        story = step(story, number, now, now + passes);
+        now += passes;
+    }
+    story = step(story, last, now, now + 110.0);
+    story.0.sort_by_key(|entry| entry.at);
+    let verdict = judge::judge(&plan, &story.timeline());
+    let found = verdict.findings.iter().find(|it| it.step == Some(last));
+    let seen = found.map_or("no finding", |it| it.seen.as_str());
+    assert!(
+        seen.ends_with("it was like that at 3.000 s, before this step"),
+        "{seen}"
+    );
+}

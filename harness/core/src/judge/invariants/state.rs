@@ -323,11 +323,16 @@ fn lacking<'a>(
         return None;
     }
     let other = label(copy.1, key);
+    let expected = if is_label_value(value) {
+        format!("the label {key}={value:?} on the new copy in its first revision")
+    } else {
+        format!("no new copy without the state of {key}, which is {value:?} in the task and is not a valid label value")
+    };
     let told = finding(
         Invariant::StateReachesCopy,
         copy.0,
         Some(ObjectId::of(copy.1)),
-        format!("the label {key}={value:?} on the new copy in its first revision"),
+        expected,
         other.map_or_else(|| "no such label".to_owned(), |other| format!("{key}={other:?}")),
     );
     let kind = if other.is_some() {

@@ -105,11 +105,29 @@ pub(super) fn judge(
         &evidence,
         &Known::after(&timeline.entries()[..run.entries.end]),
     );
-    let finding = failed((number, assertion), refuted, evidence, difference, run);
+    let mut finding = failed((number, assertion), refuted, evidence, difference, run);
+    if let Some(earlier) =
+        earlier(assertion, standpoint, run, timeline).filter(|_| finding.kind == DifferenceKind::Missing)
+    {
+        let at = earlier.at.as_secs_f64();
+        finding.seen = format!("{}; it was like that at {at:.3} s, before this step", finding.seen);
+    }
     match assertion.mode {
         Mode::Eventually => judged.tell(finding, &assertion.condition.expect, run, timeline),
         // The step does not wait: the implementation continued although something still existed.
         _ => judged.findings.push(finding),
+    }
+}
+
+/// Returns where a condition that must come held before its step began.
+fn earlier(assertion: &Assertion, standpoint: Standpoint, run: &Ran<'_>, timeline: &Timeline) -> Option<Evidence> {
+    if assertion.mode != Mode::Eventually || !matches!(assertion.condition.expect, Expect::Match(_)) {
+        return None;
+    }
+    let history = &timeline.entries()[..=run.entries.start];
+    match Watch::begin(Mode::Observed, &assertion.condition, history, standpoint).outcome() {
+        Some(Outcome::Held(evidence)) => Some(evidence.clone()),
+        Some(Outcome::Failed(_)) | None => None,
     }
 }
 
