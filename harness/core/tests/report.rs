@@ -175,6 +175,20 @@ fn a_case_that_is_unsupported_is_better_than_one_that_could_not_be_run() {
 }
 
 #[test]
+fn what_is_only_proposed_is_neither_better_nor_worse() {
+    let before = report(vec![result("deployment-directly", "good")], None);
+    let mut after = before.clone();
+    let found = after.requirements.iter_mut().find(|it| it.id.as_str() == "REC-01");
+    let broken = found.unwrap();
+    (broken.consequence, broken.result) = (Consequence::Proposed, RequirementResult::Broken);
+    let comparison = compared(&before, &after);
+    assert!(!comparison.is_worse(), "{comparison:?}");
+    let moved = comparison.other.iter().find(|it| it.what == "REC-01").unwrap();
+    assert_eq!(moved.after.as_deref(), Some("broken, proposed"));
+    assert!(!compared(&after, &before).is_worse());
+}
+
+#[test]
 fn what_was_not_asked_for_is_neither_better_nor_worse() {
     let before = report(vec![result("deployment-directly", "good")], None);
     let after = report(Vec::new(), None);

@@ -277,8 +277,9 @@ impl MovedDefect {
     }
 }
 
-/// Results with their words and their rank, by id or name.
-type Results = BTreeMap<String, (u8, String)>;
+/// Results in words, each with its rank, by id or name. What a document proposes that the target does not claim has no
+/// rank: a change makes the implementation neither better nor worse.
+type Results = BTreeMap<String, (Option<u8>, String)>;
 
 fn requirements(report: &ConformanceReport) -> Results {
     let rank = |result| match result {
@@ -294,8 +295,17 @@ fn requirements(report: &ConformanceReport) -> Results {
         .requirements
         .iter()
         .filter(|it| it.result != RequirementResult::NotShown || asked_for.contains(&it.id));
-    told.map(|it| (it.id.to_string(), (rank(it.result), it.result.words().to_owned())))
-        .collect()
+    told.map(|it| {
+        let result = match (it.consequence, it.result) {
+            (Consequence::Proposed, RequirementResult::Broken | RequirementResult::KnownDeviation) => {
+                (None, "broken, proposed".to_owned())
+            }
+            (Consequence::Proposed, result) => (None, result.words().to_owned()),
+            (_, result) => (Some(rank(result)), result.words().to_owned()),
+        };
+        (it.id.to_string(), result)
+    })
+    .collect()
 }
 
 /// Returns the results of cases. With several seeds, the worst result of a case counts.
@@ -311,7 +321,7 @@ fn cases(report: &ConformanceReport) -> Results {
     };
     let mut results = Results::new();
     for case in &report.cases {
-        let result = (rank(case), case.words());
+        let result = (Some(rank(case)), case.words());
         let known = results.entry(case.name.to_string()).or_insert_with(|| result.clone());
         if result.0 < known.0 {
             *known = result;
@@ -328,9 +338,10 @@ impl Comparison {
             if old.map(|it| &it.1) == new.map(|it| &it.1) {
                 continue;
             }
-            let to = match (old, new) {
-                (Some(old), Some(new)) if old.0 < new.0 => &mut self.better,
-                (Some(old), Some(new)) if old.0 > new.0 => &mut self.worse,
+            let rank = |result: Option<&(Option<u8>, String)>| result.and_then(|it| it.0);
+            let to = match (rank(old), rank(new)) {
+                (Some(old), Some(new)) if old < new => &mut self.better,
+                (Some(old), Some(new)) if old > new => &mut self.worse,
                 (_, _) => &mut self.other,
             };
             to.push(Moved {
