@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use baton_core::{
-    case::model::Action,
+    case::model::{Action, Fault},
     judge::{self, Verdict},
     plan::Plan,
     timeline::{Change, Event, Mark, StepEnd},
@@ -92,6 +92,39 @@ fn a_wait_for_the_target_shortens_a_period_a_little(#[case] at: f64, #[case] loo
 fn a_period_counts_from_the_first_step(#[case] at: f64, #[case] second: f64, #[case] is_broken: bool) {
     let broken = leaves(at, second).broken();
     assert_eq!(broken.iter().any(|id| id.as_str() == "TNT-04"), is_broken, "{broken:?}");
+}
+
+/// Returns `true` if `restart-keeps-the-clock` blames an eviction at second `at`. The taint came at second 5 and is tolerated
+/// for 300 s; the controller was stopped from second 205 to 255, and took `starting` seconds to start.
+fn leaves_after_a_restart(at: f64, starting: f64) -> bool {
+    let plan = Plan::of(&common::case_named("restart-keeps-the-clock"));
+    let number = first_assertion(&plan);
+    let placed = |clusters: serde_json::Value| binding("deploy", json!({"clusters": clusters}));
+    let mut story = Story::in_order()
+        .target(1.0, "ResourceBinding", placed(json!([{"name": "member1"}])))
+        .mark(1.0, origin_is_member1());
+    let mut now = 5.0;
+    for (earlier, planned) in plan.steps[..number].iter().enumerate() {
+        let took = match planned.action {
+            Action::Elapse(time) => time.as_secs_f64(),
+            Action::Inject(Fault::StartController) => starting,
+            _ => 0.0,
+        };
+        story = step(story, earlier, now, now + took);
+        now += took;
+    }
+    story = step(story, number, now, now + 45.0).target(at, "ResourceBinding", placed(json!([])));
+    story.0.sort_by_key(|entry| entry.at);
+    let broken = judge::judge(&plan, &story.timeline()).broken();
+    broken.iter().any(|id| id.as_str() == "TNT-07")
+}
+
+#[rstest]
+#[case::in_time_though_the_controller_started_slowly(304.2, 4.5, false)]
+#[case::too_early(299.0, 0.5, true)]
+#[case::too_early_though_the_controller_started_slowly(295.0, 4.5, true)]
+fn a_slow_start_shortens_a_period(#[case] at: f64, #[case] starting: f64, #[case] is_broken: bool) {
+    assert_eq!(leaves_after_a_restart(at, starting), is_broken);
 }
 
 /// A workload of `queue-loses-its-claim` whose task is there before the step that waits for one, and gone when it begins.

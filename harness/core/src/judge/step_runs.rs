@@ -8,7 +8,7 @@ use std::{
 
 use super::{Finding, SnapshotText};
 use crate::{
-    case::model::Expect,
+    case::model::{Action, Expect, Fault},
     names::RequirementId,
     plan::Plan,
     timeline::{Entry, Event, Mark, StepEnd, Timeline, World},
@@ -109,6 +109,8 @@ pub struct Acted {
     at_all: Duration,
     /// When the step began.
     began: Duration,
+    /// Time that the target took to start in the steps directly before, apart from which they only let time pass.
+    starting: Duration,
 }
 
 impl Acted {
@@ -125,19 +127,40 @@ impl Acted {
             directly: if waits == 0 { at_all } else { began },
             at_all,
             began,
+            starting: starting(plan, step, ran),
         }
     }
 
     /// Returns the start of a period that a step judges. The steps before it may have begun the period, and on a slow machine
-    /// much time can pass between them and the step.
+    /// much time can pass between them and the step. A case does not count the time that a target takes to start.
     pub fn period_from(&self, period: Duration) -> Duration {
         if self.began > self.directly + period {
             // The steps are not meant to be a part of the period.
-            return self.began;
+            return self.began.saturating_sub(self.starting);
         }
         let most = Self::WAITS.min(period / 4);
-        self.at_all.max(self.directly.saturating_sub(most)).min(self.directly)
+        let from = self.at_all.max(self.directly.saturating_sub(most)).min(self.directly);
+        from.min(self.began.saturating_sub(self.starting))
     }
+}
+
+/// Returns the time that the target took to start in the steps directly before this one, as far as they only start or stop
+/// it and let time pass.
+fn starting(plan: &Plan, step: usize, ran: &BTreeMap<usize, Ran<'_>>) -> Duration {
+    let action = |step: usize| plan.steps.get(step).map(|it| &it.action);
+    let starts = |step: usize| {
+        matches!(
+            action(step),
+            Some(Action::Inject(Fault::StartController) | Action::Start(_))
+        )
+    };
+    let passes = |step: usize| {
+        let stops = matches!(action(step), Some(Action::Inject(Fault::StopController)));
+        stops || starts(step) || matches!(action(step), Some(Action::Elapse(_)))
+    };
+    let before = (0..step).rev().take_while(|it| passes(*it)).filter(|it| starts(*it));
+    let took = before.filter_map(|it| ran.get(&it)).map(Ran::took);
+    took.fold(Duration::ZERO, Duration::saturating_add)
 }
 
 /// The part of a timeline that is judged, without the clean-up.

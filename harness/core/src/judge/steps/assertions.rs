@@ -132,11 +132,11 @@ fn earlier(assertion: &Assertion, standpoint: Standpoint, run: &Ran<'_>, timelin
 }
 
 /// Returns the entries in which a condition must hold all the time. On a slow machine, a period that earlier steps began can
-/// end before the step that judges it; the entries after this end are left out.
+/// end before the step that judges it; the entries after this end are left out. In virtual time no step is slow.
 fn meanwhile<'a>(time: Duration, run: &Ran<'_>, timeline: &'a Timeline) -> &'a [Entry] {
     let entries = &timeline.entries()[run.entries.start + 1..run.entries.end];
-    let is_exact = timeline.begin().is_some_and(|begin| begin.order.is_exact());
-    let over = |entry: &Entry| !is_exact && entry.at > run.acted.period_from(time) + time;
+    let is_virtual = timeline.begin().is_some_and(|begin| begin.virtual_time);
+    let over = |entry: &Entry| !is_virtual && entry.at > run.acted.period_from(time) + time;
     let end = entries.iter().position(over);
     &entries[..end.unwrap_or(entries.len())]
 }
