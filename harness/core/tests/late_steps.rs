@@ -94,16 +94,9 @@ fn a_period_counts_from_the_first_step(#[case] at: f64, #[case] second: f64, #[c
     assert_eq!(broken.iter().any(|id| id.as_str() == "TNT-04"), is_broken, "{broken:?}");
 }
 
-/// Returns `true` if `restart-keeps-the-clock` blames an eviction at second `at`. The taint came at second 5 and is tolerated
-/// for 300 s; the controller was stopped from second 205 to 255, and took `starting` seconds to start.
-fn leaves_after_a_restart(at: f64, starting: f64) -> bool {
-    let plan = Plan::of(&common::case_named("restart-keeps-the-clock"));
-    let number = first_assertion(&plan);
-    let placed = |clusters: serde_json::Value| binding("deploy", json!({"clusters": clusters}));
-    let mut story = Story::in_order()
-        .target(1.0, "ResourceBinding", placed(json!([{"name": "member1"}])))
-        .mark(1.0, origin_is_member1());
-    let mut now = 5.0;
+/// Adds the steps of a plan before this one, from second `now` on, and returns when they end. Time passes in them only as the
+/// case says, and while the controller starts.
+fn steps_before(mut story: Story, plan: &Plan, number: usize, mut now: f64, starting: f64) -> (Story, f64) {
     for (earlier, planned) in plan.steps[..number].iter().enumerate() {
         let took = match planned.action {
             Action::Elapse(time) => time.as_secs_f64(),
@@ -113,7 +106,20 @@ fn leaves_after_a_restart(at: f64, starting: f64) -> bool {
         story = step(story, earlier, now, now + took);
         now += took;
     }
-    story = step(story, number, now, now + 45.0).target(at, "ResourceBinding", placed(json!([])));
+    (story, now)
+}
+
+/// Returns `true` if `restart-keeps-the-clock` blames an eviction at second `at`. The taint came at second 5 and is tolerated
+/// for 300 s; the controller was stopped from second 205 to 255, and took `starting` seconds to start.
+fn leaves_after_a_restart(at: f64, starting: f64) -> bool {
+    let plan = Plan::of(&common::case_named("restart-keeps-the-clock"));
+    let number = first_assertion(&plan);
+    let placed = |clusters: serde_json::Value| binding("deploy", json!({"clusters": clusters}));
+    let story = Story::in_order()
+        .target(1.0, "ResourceBinding", placed(json!([{"name": "member1"}])))
+        .mark(1.0, origin_is_member1());
+    let (story, now) = steps_before(story, &plan, number, 5.0, starting);
+    let mut story = step(story, number, now, now + 45.0).target(at, "ResourceBinding", placed(json!([])));
     story.0.sort_by_key(|entry| entry.at);
     let broken = judge::judge(&plan, &story.timeline()).broken();
     broken.iter().any(|id| id.as_str() == "TNT-07")
@@ -137,21 +143,12 @@ fn what_was_there_before_the_step_is_said() {
         object["spec"]["gracefulEvictionTasks"] = tasks;
         object
     };
-    let mut story = Story::begin()
+    let story = Story::begin()
         .target(1.0, "ResourceBinding", with(json!([])))
         .target(3.0, "ResourceBinding", with(json!([{"fromCluster": "member1"}])))
         .target(4.0, "ResourceBinding", with(json!([])));
-    let mut now = 2.0;
-    for (number, planned) in plan.steps[..last].iter().enumerate() {
-        let passes = if let Action::Elapse(time) = planned.action {
-            time.as_secs_f64()
-        } else {
-            0.0
-        };
-        story = step(story, number, now, now + passes);
-        now += passes;
-    }
-    story = step(story, last, now, now + 110.0);
+    let (story, now) = steps_before(story, &plan, last, 2.0, 0.0);
+    let mut story = step(story, last, now, now + 110.0);
     story.0.sort_by_key(|entry| entry.at);
     let verdict = judge::judge(&plan, &story.timeline());
     let found = verdict.findings.iter().find(|it| it.step == Some(last));
