@@ -202,8 +202,8 @@ impl Context {
             .remove(cluster);
     }
 
-    /// Locks the Works whose status this instance has collected since it leads. The status of another Work may have
-    /// been reported long ago. Must not be held across an await.
+    /// Locks the keys of the Works whose status this instance has collected since it became the leader. Other Works may
+    /// have a status from before. Must not be held across an await.
     pub fn collected(&self) -> MutexGuard<'_, HashSet<ObjectKey>> {
         self.inner.collected.lock().unwrap_or_else(PoisonError::into_inner)
     }

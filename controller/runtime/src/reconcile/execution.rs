@@ -331,7 +331,7 @@ async fn finish(
         conditions::set(&mut status.conditions, kind, condition, context.now());
     }
     write_status(context, key, status).await?;
-    // A binding whose application was unhealthy when this instance began waits for this.
+    // A binding whose application was unhealthy when this instance started waits for the first status.
     if interpreted.is_some()
         && context.collected().insert(key.clone())
         && let Some(binding) = keys::binding_of(&work)

@@ -72,8 +72,8 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
     Ok(())
 }
 
-/// Returns true if this instance has collected the application's status from the cluster. What a binding says when an
-/// instance begins may be old: the application may have become healthy while nothing was collected (APP-03).
+/// Returns true if this instance has collected the application's status from the cluster. The health in the binding may be
+/// from before the start: the application may have become healthy while no controller was running (APP-03).
 fn is_collected(context: &Context, view: &View, cluster: &str) -> bool {
     let collected = context.collected();
     let work = view.works.get(cluster);

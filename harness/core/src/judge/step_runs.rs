@@ -109,7 +109,7 @@ pub struct Acted {
     at_all: Duration,
     /// When the step began.
     began: Duration,
-    /// Time that the target took to start in the steps directly before, apart from which they only let time pass.
+    /// Time that the target took to start in the steps directly before, as far as these start it, stop it or let time pass.
     starting: Duration,
 }
 
@@ -144,8 +144,8 @@ impl Acted {
     }
 }
 
-/// Returns the time that the target took to start in the steps directly before this one, as far as they only start or stop
-/// it and let time pass.
+/// Returns the time that the target took to start in the steps directly before this one. A step that does anything else than
+/// start it, stop it or let time pass ends the search.
 fn starting(plan: &Plan, step: usize, ran: &BTreeMap<usize, Ran<'_>>) -> Duration {
     let action = |step: usize| plan.steps.get(step).map(|it| &it.action);
     let starts = |step: usize| {

@@ -21,8 +21,8 @@ use crate::{
 /// No period becomes shorter: implementations poll and try again every few seconds, and below that a bound says nothing.
 pub const FLOOR: Duration = Duration::from_secs(10);
 
-/// A step that shows that something does not happen is watched for as long at least, if its case lets it be watched for as
-/// long: in less time, an implementation may not have had its turn.
+/// Shortest time for which a step watches that something does not happen, unless the case itself gives it less. In a shorter
+/// time, an implementation may not have had its turn.
 const WATCHED: Duration = Duration::from_secs(5);
 
 /// Margin before the end of a period during which nothing may happen: times in taints have whole seconds.
