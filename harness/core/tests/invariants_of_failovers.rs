@@ -413,6 +413,25 @@ fn told_gracefully(policy: &str) -> Story {
         .copy(7.0, "member2", Change::Added)
 }
 
+/// A user schedules a workload back to the cluster that it leaves under Gracefully, edits its policy, and the workload leaves
+/// the cluster again with the same task.
+fn told_gracefully_twice() -> Story {
+    let task = json!({"fromCluster": "member1", "purgeMode": "Gracefully", "reason": "TaintUntolerated"});
+    let bound = |policy: &str, result: &[&str]| {
+        let mut bound = collected(json!({"clusters": named(result), "gracefulEvictionTasks": [task]}));
+        bound["spec"]["failover"]["cluster"]["purgeMode"] = json!(policy);
+        bound
+    };
+    failing(json!({}))
+        .target(5.0, "ResourceBinding", bound("Gracefully", &[]))
+        .hands(5.5, "Cluster", cluster("member1", none(), "True"))
+        .hands(6.0, "ResourceBinding", bound("Gracefully", &["member1"]))
+        .hands(6.5, "Cluster", cluster("member1", failed(), "True"))
+        .target(7.0, "ResourceBinding", bound("Gracefully", &["member2"]))
+        .target(8.0, "ResourceBinding", bound("Directly", &["member2"]))
+        .copy(9.0, "member2", Change::Added)
+}
+
 fn untainted(story: Story) -> Story {
     let mut story = story.hands(2.5, "Cluster", cluster("member1", none(), "True"));
     story.0.retain(|entry| {
@@ -429,6 +448,7 @@ fn untainted(story: Story) -> Story {
 // A user's move may be made in any order.
 #[case::nothing_fails(untainted(alone(8.0, 7.0)), false, &[])]
 #[case::a_task_says_gracefully(told_gracefully("Gracefully"), true, &[])]
+#[case::a_task_says_gracefully_twice(told_gracefully_twice(), true, &[])]
 #[case::a_task_says_gracefully_against_the_policy(told_gracefully("Directly"), true, &["PRG-03"])]
 // With a task, another invariant looks.
 #[case::with_a_task(next_copy_beside(), true, &[])]

@@ -118,10 +118,11 @@ impl Migrations<'_> {
     }
 
     /// Returns `true` if a copy on this cluster may exist together with others at an entry: a task of another mode evicts it.
+    /// A task that was called off, and is still there when the workload leaves the cluster again, counts as well.
     pub fn may_stay(&self, seq: u64, cluster: &ClusterName) -> bool {
         self.others
             .iter()
-            .any(|task| task.from == *cluster && task.is_to_remove_at(seq))
+            .any(|task| task.from == *cluster && (task.is_to_remove_at(seq) || task.is_pending_at(seq)))
     }
 }
 
