@@ -219,6 +219,29 @@ fn one_thing_makes_the_difference(#[case] name: &str, #[case] change: fn(&mut Li
     assert_eq!(ids(&verdict.broken()), broken, "\n{}", told());
 }
 
+/// The new copy lacks its label because a number was read wrongly.
+#[test]
+fn a_label_that_is_missing_because_of_a_wrong_value_is_not_a_second_defect() {
+    let case = "whole-numbers-a-million";
+    let mut lines = Lines::of(case);
+    let mut copy = lines
+        .0
+        .iter()
+        .find(|line| line["kind"] == "FlinkDeployment" && line["cluster"] == "member1")
+        .unwrap()
+        .clone();
+    copy["cluster"] = json!("member2");
+    let end = lines.0.iter().position(|line| line["mark"] == "cleanUp").unwrap();
+    for member in ["seq", "t"] {
+        copy[member] = lines.0[end - 2][member].clone();
+    }
+    lines.0[end - 2] = copy;
+    let verdict = verdict(case, &lines);
+    // Nothing removes this copy when the case ends.
+    assert_eq!(ids(&verdict.broken()), ["POL-08", "REC-04", "STP-07"]);
+    assert_eq!(ids(verdict.not_judged.keys()), ["REC-02", "STP-12"]);
+}
+
 #[test]
 fn a_hold_that_lasted_shows_what_it_was_to_show() {
     let mut lines = Lines::of("held-by-finalizer");
