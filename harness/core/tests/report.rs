@@ -24,6 +24,7 @@ use baton_core::{
 };
 use common::spoiled;
 use reports::{events, known, mixed, report, report_with, result, timelines, unsupported, verified};
+use rstest::rstest;
 
 /// Digests of cases and fixtures and the program's version may change without a report becoming another one.
 fn assert_snapshot(name: &str, text: &str) {
@@ -171,6 +172,23 @@ fn a_case_that_is_unsupported_is_better_than_one_that_could_not_be_run() {
     assert!(
         moved(&worse.worse).contains(&"deployment-directly".to_owned()),
         "{worse:?}"
+    );
+}
+
+#[rstest]
+#[case::could_not_be_run(CaseResult {
+    outcome: CaseOutcome::Broken { reason: "no cluster".to_owned() },
+    ..unsupported("deployment-directly")
+})]
+#[case::unsupported(unsupported("deployment-directly"))]
+fn a_defect_that_was_not_judged_again_is_not_better(#[case] after: CaseResult) {
+    let before = report(vec![result("deployment-directly", "label-missing")], None);
+    let comparison = compared(&before, &report(vec![after], None));
+    assert_eq!(comparison.better, []);
+    let other: Vec<_> = comparison.other.iter().map(|moved| moved.what.as_str()).collect();
+    assert!(
+        other.contains(&"REC-01") && other.contains(&"deployment-directly"),
+        "{other:?}"
     );
 }
 

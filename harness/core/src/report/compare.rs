@@ -277,14 +277,27 @@ impl MovedDefect {
     }
 }
 
-/// Results in words, each with its rank, by id or name. What a document proposes that the target does not claim has no
-/// rank: a change makes the implementation neither better nor worse.
-type Results = BTreeMap<String, (Option<u8>, String)>;
+/// A result in words, with its rank.
+#[derive(Clone)]
+struct Ranked {
+    /// The rank; a higher one is better. What a document proposes that the target does not claim has none: a change makes
+    /// the implementation neither better nor worse.
+    rank: Option<u8>,
+    /// Set if the implementation was judged. A defect is not mended because a later run did not judge it.
+    is_judged: bool,
+    words: String,
+}
+
+/// Results by id or name.
+type Results = BTreeMap<String, Ranked>;
+
+/// Rank of what a MUST forbids.
+const BROKEN: u8 = 0;
 
 fn requirements(report: &ConformanceReport) -> Results {
     let rank = |result| match result {
         // Known or not depends on the target file, not on the implementation.
-        RequirementResult::Broken | RequirementResult::KnownDeviation => 0,
+        RequirementResult::Broken | RequirementResult::KnownDeviation => BROKEN,
         RequirementResult::Remark => 1,
         RequirementResult::NotJudged | RequirementResult::NotShown | RequirementResult::Unsupported => 2,
         RequirementResult::Shown => 3,
@@ -296,12 +309,18 @@ fn requirements(report: &ConformanceReport) -> Results {
         .iter()
         .filter(|it| it.result != RequirementResult::NotShown || asked_for.contains(&it.id));
     told.map(|it| {
-        let result = match (it.consequence, it.result) {
-            (Consequence::Proposed, RequirementResult::Broken | RequirementResult::KnownDeviation) => {
-                (None, "broken, proposed".to_owned())
-            }
-            (Consequence::Proposed, result) => (None, result.words().to_owned()),
-            (_, result) => (Some(rank(result)), result.words().to_owned()),
+        let is_proposed = it.consequence == Consequence::Proposed;
+        let words = match it.result {
+            RequirementResult::Broken | RequirementResult::KnownDeviation if is_proposed => "broken, proposed",
+            result => result.words(),
+        };
+        let result = Ranked {
+            rank: (!is_proposed).then(|| rank(it.result)),
+            is_judged: !matches!(
+                it.result,
+                RequirementResult::NotJudged | RequirementResult::NotShown | RequirementResult::Unsupported
+            ),
+            words: words.to_owned(),
         };
         (it.id.to_string(), result)
     })
@@ -311,7 +330,7 @@ fn requirements(report: &ConformanceReport) -> Results {
 /// Returns the results of cases. With several seeds, the worst result of a case counts.
 fn cases(report: &ConformanceReport) -> Results {
     let rank = |case: &CaseReport| match case.result {
-        CaseOutcome::Deviates | CaseOutcome::KnownDeviation => 0,
+        CaseOutcome::Deviates | CaseOutcome::KnownDeviation => BROKEN,
         CaseOutcome::Broken => 1,
         CaseOutcome::Inconclusive => 2,
         CaseOutcome::Unsupported => 3,
@@ -321,9 +340,16 @@ fn cases(report: &ConformanceReport) -> Results {
     };
     let mut results = Results::new();
     for case in &report.cases {
-        let result = (Some(rank(case)), case.words());
+        let result = Ranked {
+            rank: Some(rank(case)),
+            is_judged: !matches!(
+                case.result,
+                CaseOutcome::Broken | CaseOutcome::Inconclusive | CaseOutcome::Unsupported
+            ),
+            words: case.words(),
+        };
         let known = results.entry(case.name.to_string()).or_insert_with(|| result.clone());
-        if result.0 < known.0 {
+        if result.rank < known.rank {
             *known = result;
         }
     }
@@ -335,19 +361,21 @@ impl Comparison {
         let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for name in names {
             let (old, new) = (before.get(name), after.get(name));
-            if old.map(|it| &it.1) == new.map(|it| &it.1) {
+            if old.map(|it| &it.words) == new.map(|it| &it.words) {
                 continue;
             }
-            let rank = |result: Option<&(Option<u8>, String)>| result.and_then(|it| it.0);
+            let rank = |result: Option<&Ranked>| result.and_then(|it| it.rank);
+            let is_mended = new.is_some_and(|new| new.is_judged);
             let to = match (rank(old), rank(new)) {
+                (Some(BROKEN), Some(_)) if !is_mended => &mut self.other,
                 (Some(old), Some(new)) if old < new => &mut self.better,
                 (Some(old), Some(new)) if old > new => &mut self.worse,
                 (_, _) => &mut self.other,
             };
             to.push(Moved {
                 what: name.clone(),
-                before: old.map(|it| it.1.clone()),
-                after: new.map(|it| it.1.clone()),
+                before: old.map(|it| it.words.clone()),
+                after: new.map(|it| it.words.clone()),
             });
         }
     }
