@@ -46,6 +46,12 @@ fn when() -> Vec<Mutant> {
             fault: |_| of_policy(|application| application["decisionConditions"] = json!({"tolerationSeconds": 1})),
         },
         Mutant {
+            name: "unhealthy-by-default-for-long",
+            breaks: "APP-23",
+            defect: "a workload whose policy sets no tolerationSeconds may be unhealthy for five minutes",
+            fault: |_| of_policy(default_is_five_minutes),
+        },
+        Mutant {
             name: "zero-is-the-default",
             breaks: "APP-02",
             defect: "tolerationSeconds 0 is taken for the default",
@@ -367,6 +373,14 @@ fn of_policy(edit: fn(&mut Value)) -> Fault {
             edit(application);
         }
     })
+}
+
+fn default_is_five_minutes(application: &mut Value) {
+    if let Some(seconds) = application.pointer_mut("/decisionConditions/tolerationSeconds")
+        && *seconds == 10
+    {
+        *seconds = json!(300);
+    }
 }
 
 /// The tasks of unhealthy workloads.

@@ -67,7 +67,7 @@ fn recovered() -> Vec<Mutant> {
         },
         Mutant {
             name: "deleted-once-more",
-            breaks: "POL-02",
+            breaks: "POL-23",
             defect: "a deletion of the old copy is repeated later, and meets the copy that has come back",
             fault: |_| {
                 Fault::none().after(Of::Copies, |call, _, hands| {
