@@ -420,7 +420,7 @@ impl Fleet for Embedded {
     async fn inject(&self, cluster: &ClusterName, fault: Fault) -> Result<(), FleetError> {
         let server = self.servers.get(cluster);
         let server = server.ok_or_else(|| FleetError::NoSuchCluster(cluster.clone()))?;
-        super::inject(server.faults(), "embedded", fault)
+        super::fault::inject(server.faults(), "embedded", fault)
     }
 
     fn gate(&self) -> Option<Gatekeeper> {
@@ -442,7 +442,7 @@ impl Fleet for Embedded {
     }
 
     fn writes(&self) -> BTreeMap<String, u64> {
-        super::writes(self.servers.values().map(ApiServer::faults))
+        super::requests::writes(self.servers.values().map(ApiServer::faults))
     }
 
     fn traffic(&self) -> RequestCounts {
@@ -450,7 +450,7 @@ impl Fleet for Embedded {
         let control = control.into_iter().flat_map(|server| server.faults().traffic());
         RequestCounts {
             control: control.map(|(key, traffic)| (key, traffic.durations)).collect(),
-            ..super::traffic(self.servers.values().map(ApiServer::faults))
+            ..super::requests::traffic(self.servers.values().map(ApiServer::faults))
         }
     }
 

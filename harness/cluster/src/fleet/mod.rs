@@ -6,6 +6,7 @@
 //!   run;
 //! - [`envtest`]: real API servers on this machine;
 //! - `cluster_api`: the kind Cluster, for implementations that serve it from an aggregated API server;
+//! - `fault`: faults of clusters; `requests`: what is counted of the requests to them;
 //! - `register`: registers members with the control plane.
 
 mod cluster_api;
@@ -13,11 +14,13 @@ mod controllers;
 pub mod embedded;
 pub mod envtest;
 pub mod external;
+mod fault;
 pub mod hollow;
 pub mod k3s;
 pub mod kind;
 pub mod provisioned;
 pub(crate) mod register;
+mod requests;
 
 #[cfg(test)]
 pub(crate) use register::{define, failover_api};
@@ -27,7 +30,6 @@ use std::{
     fmt, io,
     path::PathBuf,
     sync::Arc,
-    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -49,9 +51,10 @@ use crate::{
 };
 
 pub use controllers::ControllerError;
+pub use fault::Fault;
+pub use requests::RequestCounts;
 
 pub use baton_apiserver::{Asking, Durations, Failure, GatedWrite, Gatekeeper, Matching, RequestKey, Traffic};
-use baton_apiserver::{Cut, FaultInjector};
 
 /// An error of a fleet: the environment is broken, not the target.
 #[derive(Debug, Error)]
@@ -140,59 +143,6 @@ pub enum FleetError {
     /// The simulator's rules have errors.
     #[error("the simulator's rules are wrong: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Rules(Arc<Vec<Diagnostic>>),
-}
-
-/// A fault of a cluster, or the end of one.
-#[derive(Debug, Clone)]
-pub enum Fault {
-    /// Stops the API server; stored objects stay.
-    Stop,
-    /// Starts the API server.
-    Start,
-    /// Cuts off requests from outside, which then hang. The simulator and the harness are not affected.
-    CutOff,
-    /// Ends a cut.
-    Heal,
-    /// Delays every answer to a client outside by this much.
-    Delay(Duration),
-    /// Lets requests from outside fail.
-    Fail(Failure),
-    /// Breaks all connections from outside; new ones are accepted at once.
-    BreakConnections,
-    /// Watches from outside, of a kind or all, send nothing for this long; their lines arrive afterwards, in order. Zero ends
-    /// it.
-    HoldWatches(Option<String>, Duration),
-    /// All connections from outside break, and watches cannot continue: new ones at a known revision get 410.
-    ExpireWatches,
-    /// Remembers the state of the server, for [`Fault::ServeStale`].
-    Remember,
-    /// For this long, lists of any age (`resourceVersion=0`) from outside show the last but one remembered state, and watches
-    /// send nothing. Zero ends it.
-    ServeStale(Duration),
-    /// Reads of objects and lists from outside get 503 for this long. Zero ends it.
-    RefuseReads(Duration),
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stop => f.write_str("stop"),
-            Self::Start => f.write_str("start"),
-            Self::CutOff => f.write_str("be cut off"),
-            Self::Heal => f.write_str("be reachable again"),
-            Self::Delay(time) => write!(f, "answer {} s later", time.as_secs_f64()),
-            Self::Fail(failure) => write!(f, "answer with {}", failure.code),
-            Self::BreakConnections => f.write_str("break connections"),
-            Self::HoldWatches(kind, time) => {
-                let kind = kind.as_deref().map(|it| format!(" of {it}")).unwrap_or_default();
-                write!(f, "hold back watches{kind} for {} s", time.as_secs_f64())
-            }
-            Self::ExpireWatches => f.write_str("let watches expire"),
-            Self::Remember => f.write_str("remember its state"),
-            Self::ServeStale(time) => write!(f, "serve stale lists for {} s", time.as_secs_f64()),
-            Self::RefuseReads(time) => write!(f, "refuse reads for {} s", time.as_secs_f64()),
-        }
-    }
 }
 
 /// Function that returns a client for a user agent.
@@ -393,73 +343,6 @@ pub trait Fleet: Send + Sync {
     /// # Errors
     /// If something is left; the error has its names.
     async fn shut_down(self: Box<Self>) -> Result<(), FleetError>;
-}
-
-/// Injects a fault into a server, or into the fault proxy before it.
-///
-/// # Errors
-/// If a proxy cannot inject this fault.
-fn inject(faults: &FaultInjector, backend: &'static str, fault: Fault) -> Result<(), FleetError> {
-    match fault {
-        Fault::Stop => faults.stop(),
-        Fault::Start => faults.start(),
-        Fault::CutOff => faults.cut_off(Cut::Hang),
-        Fault::Heal => faults.heal(),
-        Fault::Delay(time) => faults.delay(time),
-        Fault::Fail(failure) => faults.fail(failure),
-        Fault::BreakConnections => faults.break_connections(),
-        Fault::HoldWatches(kind, time) => faults.hold_watches(kind, time),
-        Fault::ExpireWatches if faults.compact() => faults.break_connections(),
-        Fault::Remember => faults.remember(),
-        Fault::ServeStale(time) if faults.serve_stale(time) => {}
-        Fault::ExpireWatches | Fault::ServeStale(_) => {
-            let fault = fault.to_string();
-            return Err(FleetError::Unsupported { backend, fault });
-        }
-        Fault::RefuseReads(time) => faults.refuse_reads(time),
-    }
-    Ok(())
-}
-
-/// Counted requests for resources.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RequestCounts {
-    /// Number of requests, by user agent, verb and kind.
-    pub requests: BTreeMap<RequestKey, u64>,
-    /// Number of answers with an error, by user agent and HTTP status.
-    pub refusals: BTreeMap<(String, u16), u64>,
-    /// Bytes and durations, where the backend measures them.
-    pub traffic: BTreeMap<RequestKey, Traffic>,
-    /// Durations of the requests to the control plane alone, where the backend measures them.
-    pub control: BTreeMap<RequestKey, Durations>,
-}
-
-/// Request counts of all clusters.
-fn traffic<'a>(faults: impl Iterator<Item = &'a FaultInjector>) -> RequestCounts {
-    let mut traffic = RequestCounts::default();
-    for faults in faults {
-        for (request, count) in faults.counts() {
-            *traffic.requests.entry(request).or_default() += count;
-        }
-        for (refusal, count) in faults.refusals() {
-            *traffic.refusals.entry(refusal).or_default() += count;
-        }
-        for (request, measured) in faults.traffic() {
-            traffic.traffic.entry(request).or_default().add(&measured);
-        }
-    }
-    traffic
-}
-
-/// Number of counted writes, by user agent.
-fn writes<'a>(faults: impl Iterator<Item = &'a FaultInjector>) -> BTreeMap<String, u64> {
-    let mut writes = BTreeMap::new();
-    for (counted, count) in faults.flat_map(FaultInjector::counts) {
-        if !matches!(counted.verb.as_str(), "get" | "list" | "watch") {
-            *writes.entry(counted.client).or_default() += count;
-        }
-    }
-    writes
 }
 
 /// Returns the cluster of a fleet with this name.

@@ -155,7 +155,7 @@ impl Fleet for LeasedFleet {
             backend: self.backend,
             fault: fault.to_string(),
         })?;
-        crate::fleet::inject(faults, self.backend, fault)
+        crate::fleet::fault::inject(faults, self.backend, fault)
     }
 
     fn gate(&self) -> Option<Gatekeeper> {
@@ -175,11 +175,11 @@ impl Fleet for LeasedFleet {
     }
 
     fn writes(&self) -> BTreeMap<String, u64> {
-        crate::fleet::writes(self.proxies.all())
+        crate::fleet::requests::writes(self.proxies.all())
     }
 
     fn traffic(&self) -> RequestCounts {
-        crate::fleet::traffic(self.proxies.all())
+        crate::fleet::requests::traffic(self.proxies.all())
     }
 
     fn simulator_failures(&self) -> Vec<String> {
