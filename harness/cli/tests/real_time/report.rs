@@ -13,7 +13,10 @@ use baton::{
     implementation::Reference,
     load::Suite,
     options::RunOptions,
-    report::{Format, ReportFile, Reports, page},
+    report::{
+        Format, ReportFile, Reports,
+        page::{self, TimelineViews},
+    },
     run,
 };
 use baton_cluster::{
@@ -86,6 +89,25 @@ fn hostile_texts_are_harmless_on_the_page() {
         page.contains("&lt;&#x2f;script&gt;") || page.contains("&lt;/script&gt;"),
         "the title is not shown"
     );
+}
+
+/// Each finding of a case, and each requirement, has the colour of its own consequence.
+#[test]
+fn a_remark_beside_a_known_deviation_is_drawn_as_a_remark() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports/karmada/v1.16.8/report.yaml");
+    let report = ConformanceReport::parse(&fs::read_to_string(file).unwrap()).unwrap();
+    let page = page::of_report(&report, &TimelineViews::new()).unwrap();
+    let (_, rest) = page.split_once("id=\"case-cut-off\"").unwrap();
+    let (case, _) = rest.split_once("<details class=\"case").unwrap();
+    for drawn in [
+        r#"<article class="finding knownDeviation""#,
+        r#"<article class="finding remark""#,
+        r##"<a class="ref knownDeviation" href="#PRG-04">"##,
+        r##"<a class="ref remark" href="#PRG-13">"##,
+    ] {
+        assert!(case.contains(drawn), "{drawn}\n{case}");
+    }
+    assert!(!case.contains("finding broken"), "{case}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ use minijinja::{AutoEscape, Environment, Value, value::Serde};
 
 use crate::show::count;
 use bundles::CASES_IN_BUNDLE;
-use view::{CaseView, Choice, Failing, Part, VerdictView, View};
+use view::{CaseView, Choice, Class, Failing, FindingView, Part, VerdictView, View};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLES: &str = include_str!("page.css");
@@ -124,8 +124,10 @@ pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> 
 /// # Errors
 /// If the template does not fit its data.
 pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<String, minijinja::Error> {
-    let findings: Vec<&Finding> = judged.findings.iter().chain(&judged.inconclusive).collect();
-    let entries: Vec<u64> = findings.iter().map(|finding| finding.seq).collect();
+    let broken = judged.findings.iter().map(|finding| (Class::Broken, finding));
+    let open = judged.inconclusive.iter().map(|finding| (Class::NotJudged, finding));
+    let findings: Vec<(Class, &Finding)> = broken.chain(open).collect();
+    let entries: Vec<u64> = findings.iter().map(|(_, finding)| finding.seq).collect();
     let timeline_view = TimelineView::of(timeline, &entries);
     let not_judged = BTreeMap::new();
     let (state, words) = match (judged.findings.len(), judged.inconclusive.len()) {
@@ -148,13 +150,16 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
         likely_cause: timeline_view.likely_cause.as_deref(),
         reasons: &[],
         failed_tries: &[],
-        findings: findings.into_iter().map(FindingReport::of).collect(),
+        findings: findings
+            .into_iter()
+            .map(|(class, finding)| FindingView {
+                class,
+                report: FindingReport::of(finding),
+            })
+            .collect(),
         snapshots: &[],
         requirements: Vec::new(),
-        shown: Vec::new(),
-        broken: Vec::new(),
         not_judged: &not_judged,
-        broken_as: RequirementResult::Broken,
         evidence: None,
         timeline_view: Some(&timeline_view),
         bundle: 0,

@@ -106,18 +106,57 @@ pub(super) struct CaseView<'a> {
     pub(super) likely_cause: Option<&'a str>,
     pub(super) reasons: &'a [String],
     pub(super) failed_tries: &'a [String],
-    pub(super) findings: Vec<FindingReport>,
+    pub(super) findings: Vec<FindingView>,
     pub(super) snapshots: &'a [String],
-    pub(super) requirements: Vec<String>,
-    pub(super) shown: Vec<String>,
-    pub(super) broken: Vec<String>,
+    pub(super) requirements: Vec<ReferenceView<'a>>,
     pub(super) not_judged: &'a BTreeMap<RequirementId, String>,
-    /// State of the broken requirements: broken, or known to be.
-    pub(super) broken_as: RequirementResult,
     pub(super) evidence: Option<&'a EvidenceReport>,
     pub(super) timeline_view: Option<&'a TimelineView>,
     /// Number of the bundle with its timeline.
     pub(super) bundle: usize,
+}
+
+/// Class of an element of the page about a finding, or about a requirement in a case: it decides colour and icon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Class {
+    Broken,
+    KnownDeviation,
+    Remark,
+    Proposed,
+    NotJudged,
+    NotShown,
+    Shown,
+}
+
+impl Class {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Broken => "broken",
+            Self::KnownDeviation => "known deviation",
+            Self::Remark => "remark",
+            Self::Proposed => "broken, proposed",
+            Self::NotJudged => "not judged",
+            Self::NotShown => "not shown",
+            Self::Shown => "shown",
+        }
+    }
+}
+
+/// Finding of a case.
+#[derive(Serialize)]
+pub(super) struct FindingView {
+    pub(super) class: Class,
+    #[serde(flatten)]
+    pub(super) report: FindingReport,
+}
+
+/// Link of a case to a requirement.
+#[derive(Serialize)]
+pub(super) struct ReferenceView<'a> {
+    pub(super) id: &'a str,
+    pub(super) class: Class,
+    pub(super) words: &'static str,
 }
 
 /// An option of a filter.
@@ -182,8 +221,8 @@ pub(super) fn profile(profile: &ProfileReport) -> ProfileView {
 
 pub(super) fn failing(view: &CaseView<'_>) -> Failing {
     let of_finding = view.findings.first().map(|finding| {
-        let ids: Vec<_> = finding.requirements.iter().map(ToString::to_string).collect();
-        format!("{} {}", ids.join(", "), finding.title)
+        let ids: Vec<_> = finding.report.requirements.iter().map(ToString::to_string).collect();
+        format!("{} {}", ids.join(", "), finding.report.title)
     });
     let headline = of_finding.or_else(|| view.reasons.first().cloned());
     Failing {
@@ -222,7 +261,6 @@ pub(super) fn view<'a>(
     } else {
         format!("case-{}-seed-{}", case.name, case.seed)
     };
-    let ids = |ids: &std::collections::BTreeSet<_>| ids.iter().map(ToString::to_string).collect::<Vec<String>>();
     CaseView {
         key,
         state: case.result,
@@ -238,25 +276,63 @@ pub(super) fn view<'a>(
         likely_cause: likely_cause(case, timeline_view),
         reasons: &case.reasons,
         failed_tries: &case.failed_tries,
-        findings: [&case.findings, &case.elsewhere, &case.remarks, &case.proposed]
-            .into_iter()
-            .flatten()
-            .cloned()
+        findings: findings_of(case)
+            .map(|(class, finding)| FindingView {
+                class,
+                report: finding.clone(),
+            })
             .collect(),
         snapshots: &case.snapshots,
-        requirements: ids(&case.requirements.union(&case.broken).cloned().collect()),
-        shown: ids(&case.shown),
-        broken: ids(&case.broken),
+        requirements: references(case),
         not_judged: &case.not_judged,
-        broken_as: if case.known {
-            RequirementResult::KnownDeviation
-        } else {
-            RequirementResult::Broken
-        },
         evidence: case.evidence.as_ref(),
         timeline_view,
         bundle,
     }
+}
+
+/// Returns the findings of a case, each with its consequence: the gravest come first.
+fn findings_of(case: &CaseReport) -> impl Iterator<Item = (Class, &FindingReport)> {
+    let deviates = if case.result == CaseOutcome::Inconclusive {
+        Class::NotJudged
+    } else if case.known {
+        Class::KnownDeviation
+    } else {
+        Class::Broken
+    };
+    [
+        (deviates, &case.findings),
+        (deviates, &case.elsewhere),
+        (Class::Remark, &case.remarks),
+        (Class::Proposed, &case.proposed),
+    ]
+    .into_iter()
+    .flat_map(|(class, findings)| findings.iter().map(move |finding| (class, finding)))
+}
+
+/// Returns the requirements of a case and those that it found broken.
+fn references(case: &CaseReport) -> Vec<ReferenceView<'_>> {
+    let class = |id: &RequirementId| {
+        let mut findings = findings_of(case);
+        let found = findings.find(|(_, finding)| finding.requirements.contains(id));
+        found.map_or_else(
+            || match (case.shown.contains(id), case.not_judged.contains_key(id)) {
+                (true, _) => Class::Shown,
+                (false, true) => Class::NotJudged,
+                (false, false) => Class::NotShown,
+            },
+            |(class, _)| class,
+        )
+    };
+    let of = |id| {
+        let class = class(id);
+        ReferenceView {
+            id: id.as_str(),
+            class,
+            words: class.words(),
+        }
+    };
+    case.requirements.union(&case.broken).map(of).collect()
 }
 
 pub(super) fn verdict_of(report: &ConformanceReport) -> VerdictView {
