@@ -91,7 +91,7 @@ fn hostile_texts_are_harmless_on_the_page() {
     );
 }
 
-/// Each finding of a case, and each requirement, has the colour of its own consequence.
+/// Each finding of a case, and each requirement, is drawn by its consequence.
 #[test]
 fn a_remark_beside_a_known_deviation_is_drawn_as_a_remark() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports/karmada/v1.16.8/report.yaml");

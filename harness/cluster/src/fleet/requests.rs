@@ -1,4 +1,4 @@
-//! What fault injectors count of the requests to clusters.
+//! Counters of the requests to clusters, from their fault injectors.
 
 use std::collections::BTreeMap;
 
