@@ -49,6 +49,15 @@ pub(super) struct SourceView {
     link: Option<String>,
 }
 
+/// Defect or failed case, as the head of the page links it.
+#[derive(Serialize)]
+pub(super) struct Failing {
+    pub(super) key: String,
+    pub(super) state: CaseOutcome,
+    pub(super) name: String,
+    pub(super) headline: String,
+}
+
 /// Returns the identifier of a defect in its page. Its number is its position in the report, from 0.
 pub fn key(number: usize) -> String {
     format!("defect-{}", number + 1)
@@ -148,10 +157,10 @@ pub fn link(report: &ConformanceReport, source: &Source) -> Option<String> {
 }
 
 /// Returns links to the defects that make the run fail.
-pub(super) fn links(report: &ConformanceReport) -> impl Iterator<Item = super::Failing> {
+pub(super) fn links(report: &ConformanceReport) -> impl Iterator<Item = Failing> {
     let all = report.defects.iter().enumerate();
     let failing = all.filter(|(_, defect)| defect.consequence == Consequence::Deviation && !defect.known);
-    failing.map(|(number, defect)| super::Failing {
+    failing.map(|(number, defect)| Failing {
         key: key(number),
         state: CaseOutcome::Deviates,
         name: described::headline(defect),

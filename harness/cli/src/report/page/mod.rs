@@ -27,7 +27,8 @@ use minijinja::{AutoEscape, Environment, Value, value::Serde};
 
 use crate::show::count;
 use bundles::CASES_IN_BUNDLE;
-use view::{CaseView, Choice, Class, Failing, FindingView, Part, VerdictView, View};
+use defects::Failing;
+use view::{CaseView, Choice, Class, FindingView, Part, VerdictView, View};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLES: &str = include_str!("page.css");

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::{
     causes::CauseView,
-    defects::{self, DefectGroup, SourceView},
+    defects::{self, DefectGroup, Failing, SourceView},
 };
 use crate::show::count;
 
@@ -74,15 +74,6 @@ pub(super) struct RequirementView<'a> {
     #[serde(flatten)]
     pub(super) report: &'a RequirementReport,
     pub(super) grounds: Vec<SourceView>,
-}
-
-/// Defect or failed case, as the head of the page links it.
-#[derive(Serialize)]
-pub(super) struct Failing {
-    pub(super) key: String,
-    pub(super) state: CaseOutcome,
-    pub(super) name: String,
-    pub(super) headline: String,
 }
 
 /// Verdict below the heading.
