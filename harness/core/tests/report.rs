@@ -193,6 +193,22 @@ fn a_defect_that_was_not_judged_again_is_not_better(#[case] after: CaseResult) {
 }
 
 #[test]
+fn a_remark_that_was_not_judged_again_is_not_better() {
+    let mut before = report(vec![result("deployment-directly", "good")], None);
+    let mut after = before.clone();
+    for (report, result) in [
+        (&mut before, RequirementResult::Remark),
+        (&mut after, RequirementResult::NotJudged),
+    ] {
+        let requirement = report.requirements.iter_mut().find(|it| it.id.as_str() == "REC-01");
+        requirement.unwrap().result = result;
+    }
+    let comparison = compared(&before, &after);
+    assert_eq!(comparison.better, []);
+    assert!(comparison.other.iter().any(|it| it.what == "REC-01"), "{comparison:?}");
+}
+
+#[test]
 fn what_is_only_proposed_is_neither_better_nor_worse() {
     let before = report(vec![result("deployment-directly", "good")], None);
     let mut after = before.clone();

@@ -283,21 +283,31 @@ struct Ranked {
     /// The rank; a higher one is better. What a document proposes that the target does not claim has none: a change makes
     /// the implementation neither better nor worse.
     rank: Option<u8>,
-    /// Set if the implementation was judged. A defect is not mended because a later run did not judge it.
+    /// Set if the implementation was judged.
     is_judged: bool,
     words: String,
+}
+
+impl Ranked {
+    /// Returns `true` if this result is better than an earlier one. A defect is not mended because a later run did not judge
+    /// it.
+    fn is_better_than(&self, earlier: &Self) -> bool {
+        let is_higher = earlier.rank.zip(self.rank).is_some_and(|(earlier, now)| earlier < now);
+        is_higher && (self.is_judged || !earlier.is_judged)
+    }
+
+    fn is_worse_than(&self, earlier: &Self) -> bool {
+        earlier.rank.zip(self.rank).is_some_and(|(earlier, now)| earlier > now)
+    }
 }
 
 /// Results by id or name.
 type Results = BTreeMap<String, Ranked>;
 
-/// Rank of what a MUST forbids.
-const BROKEN: u8 = 0;
-
 fn requirements(report: &ConformanceReport) -> Results {
     let rank = |result| match result {
         // Known or not depends on the target file, not on the implementation.
-        RequirementResult::Broken | RequirementResult::KnownDeviation => BROKEN,
+        RequirementResult::Broken | RequirementResult::KnownDeviation => 0,
         RequirementResult::Remark => 1,
         RequirementResult::NotJudged | RequirementResult::NotShown | RequirementResult::Unsupported => 2,
         RequirementResult::Shown => 3,
@@ -330,7 +340,7 @@ fn requirements(report: &ConformanceReport) -> Results {
 /// Returns the results of cases. With several seeds, the worst result of a case counts.
 fn cases(report: &ConformanceReport) -> Results {
     let rank = |case: &CaseReport| match case.result {
-        CaseOutcome::Deviates | CaseOutcome::KnownDeviation => BROKEN,
+        CaseOutcome::Deviates | CaseOutcome::KnownDeviation => 0,
         CaseOutcome::Broken => 1,
         CaseOutcome::Inconclusive => 2,
         CaseOutcome::Unsupported => 3,
@@ -364,13 +374,10 @@ impl Comparison {
             if old.map(|it| &it.words) == new.map(|it| &it.words) {
                 continue;
             }
-            let rank = |result: Option<&Ranked>| result.and_then(|it| it.rank);
-            let is_mended = new.is_some_and(|new| new.is_judged);
-            let to = match (rank(old), rank(new)) {
-                (Some(BROKEN), Some(_)) if !is_mended => &mut self.other,
-                (Some(old), Some(new)) if old < new => &mut self.better,
-                (Some(old), Some(new)) if old > new => &mut self.worse,
-                (_, _) => &mut self.other,
+            let to = match old.zip(new) {
+                Some((old, new)) if new.is_better_than(old) => &mut self.better,
+                Some((old, new)) if new.is_worse_than(old) => &mut self.worse,
+                Some(_) | None => &mut self.other,
             };
             to.push(Moved {
                 what: name.clone(),
