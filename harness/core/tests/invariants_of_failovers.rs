@@ -413,8 +413,8 @@ fn told_gracefully(policy: &str) -> Story {
         .copy(7.0, "member2", Change::Added)
 }
 
-/// A user schedules a workload back to the cluster that it leaves under Gracefully, edits its policy, and the workload leaves
-/// the cluster again with the same task.
+/// A workload leaves a cluster under Gracefully, a user schedules it back, and it leaves again with the same task. Only then
+/// does the binding get the mode of a policy that the user has edited to Directly.
 fn told_gracefully_twice() -> Story {
     let task = json!({"fromCluster": "member1", "purgeMode": "Gracefully", "reason": "TaintUntolerated"});
     let bound = |policy: &str, result: &[&str]| {

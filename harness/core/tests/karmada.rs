@@ -235,6 +235,7 @@ fn a_label_that_is_missing_because_of_a_wrong_value_is_not_a_second_defect() {
     for member in ["seq", "t"] {
         copy[member] = lines.0[end - 2][member].clone();
     }
+    // The copy takes the place of the last line before the end of the step that waits for it, a repeated Event.
     lines.0[end - 2] = copy;
     let verdict = verdict(case, &lines);
     // Nothing removes this copy when the case ends.

@@ -6,7 +6,7 @@
 //!   run;
 //! - [`envtest`]: real API servers on this machine;
 //! - `cluster_api`: the kind Cluster, for implementations that serve it from an aggregated API server;
-//! - `fault`: faults of clusters; `requests`: what is counted of the requests to them;
+//! - `fault`: faults of clusters; `requests`: counters of the requests to them;
 //! - `register`: registers members with the control plane.
 
 mod cluster_api;

@@ -12,7 +12,7 @@ use futures::{StreamExt, future, stream::BoxStream, stream::SelectAll};
 use kube::{
     Api, Client,
     runtime::{
-        WatchStreamExt, utils,
+        WatchStreamExt,
         watcher::{self, Event},
     },
 };
@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Failures, Options,
     act::{self, Outcome},
+    backoff::Backoff,
     duration,
     functions::Source,
     functions::data,
@@ -476,26 +477,4 @@ fn watch(client: &Client, kind: &KindRef) -> BoxStream<'static, (KindRef, watche
         .backoff(Backoff::default())
         .map(move |event| (kind.clone(), event))
         .boxed()
-}
-
-/// Delay before a failed watch restarts: grows with each failure, and without jitter, since runs must be reproducible.
-#[derive(Default)]
-struct Backoff {
-    failures: u32,
-}
-
-impl Iterator for Backoff {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let wait = Duration::from_millis(100).saturating_mul(1 << self.failures.min(5));
-        self.failures = self.failures.saturating_add(1);
-        Some(wait)
-    }
-}
-
-impl utils::Backoff for Backoff {
-    fn reset(&mut self) {
-        self.failures = 0;
-    }
 }

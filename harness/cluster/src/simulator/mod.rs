@@ -6,7 +6,7 @@
 //! - [`rules`]: checked rules; [`shapes`]: the format of rule files; `read`: parses and checks rules;
 //! - [`template`] and `functions`: the templates in rules;
 //! - `store`: the known objects of the cluster; `plain`: their representation;
-//! - `engine`: watches, and carries out the rules that hold; `act` writes their results;
+//! - `engine`: watches, and carries out the rules that hold; `act` writes their results; `backoff` delays failed watches;
 //! - `ensure` and `merge`: children to create, patch and delete, and JSON merge patches, without I/O.
 //!
 //! # Rules
@@ -56,6 +56,7 @@
 //! | `simulator.baton.dev/records-per-second: "100"` | a Flink job counts the records of a source, and restores what it counted |
 
 mod act;
+mod backoff;
 mod engine;
 mod ensure;
 pub(crate) mod functions;

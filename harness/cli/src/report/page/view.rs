@@ -210,6 +210,7 @@ pub(super) fn profile(profile: &ProfileReport) -> ProfileView {
     }
 }
 
+/// Returns the link from the head of the page to a failed case.
 pub(super) fn failing(view: &CaseView<'_>) -> Failing {
     let of_finding = view.findings.first().map(|finding| {
         let ids: Vec<_> = finding.report.requirements.iter().map(ToString::to_string).collect();
@@ -233,6 +234,7 @@ fn likely_cause<'a>(case: &'a CaseReport, timeline_view: Option<&'a TimelineView
     reported.or_else(|| timeline_view?.likely_cause.as_deref())
 }
 
+/// Returns the data of a case, which is drawn `open` or closed and whose timeline is in this bundle.
 pub(super) fn view<'a>(
     report: &ConformanceReport,
     case: &'a CaseReport,
@@ -282,7 +284,7 @@ pub(super) fn view<'a>(
     }
 }
 
-/// Returns the findings of a case, each with its consequence: the gravest come first.
+/// Returns the findings of a case, the gravest first, each with its class.
 fn findings_of(case: &CaseReport) -> impl Iterator<Item = (Class, &FindingReport)> {
     let deviates = if case.result == CaseOutcome::Inconclusive {
         Class::NotJudged
@@ -326,6 +328,7 @@ fn references(case: &CaseReport) -> Vec<ReferenceView<'_>> {
     case.requirements.union(&case.broken).map(of).collect()
 }
 
+/// Returns the verdict of a whole report: its counts in words, and the outcome that colours them.
 pub(super) fn verdict_of(report: &ConformanceReport) -> VerdictView {
     let (cases, requirements) = (&report.summary.cases, &report.summary.requirements);
     let asked = report.cases.len() - cases.unsupported;
