@@ -44,7 +44,7 @@ Start with `baton run`. Write your own case with `baton case new` and inspect it
 )]
 pub struct Cli {
     /// Folder with your own cases/, fixtures/ and snapshots/, added to the built-in suite; replaces it if it has
-    /// cases/requirements.yaml [default: the current folder; the built-in suite alone for `report verify` and `report sign`]
+    /// cases/requirements.yaml [default: the current folder; the built-in suite alone for `report` commands]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Suite")]
     pub root: Option<PathBuf>,
     /// Command.

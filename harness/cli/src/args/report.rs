@@ -38,6 +38,19 @@ pub enum Report {
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
     },
+    /// Judge the timelines of a ConformanceReport by the judge of this program, and write a new report
+    ///
+    /// For a report of an earlier Baton whose verdicts have been corrected since: the cases need not run again. The
+    /// timelines must be those of the run, as for `verify`. The baseline of the run stays. A case that the suite has
+    /// changed since the run is listed as one that could not be run.
+    Rejudge {
+        /// The report and its evidence
+        #[command(flatten)]
+        evidence: Evidence,
+        /// The new report to write
+        #[arg(short, long, value_name = "PATH")]
+        output: PathBuf,
+    },
     /// Sign a ConformanceReport, and with it its timelines
     ///
     /// Only a report that `verify` confirms is signed. The signature is written to REPORT.minisig, in the format of

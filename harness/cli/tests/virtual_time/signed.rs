@@ -100,6 +100,34 @@ fn a_partial_report_is_signed_only_if_that_is_wanted() {
 }
 
 #[test]
+fn judging_a_report_again_corrects_its_verdicts() {
+    let desk = Desk::new();
+    desk.edit("report.yaml", |text| {
+        text.replacen("result: conforms", "result: deviates", 1)
+    });
+    assert_told(&desk.of_report("verify", &[]), 1, "REFUTED");
+    let again = desk.path("again.yaml");
+    let rejudge = || desk.of_report("rejudge", &["--output", &again]);
+    assert_told(&rejudge(), 0, "again.yaml");
+    let verify = ["report", "verify", &again, "--timelines", &desk.path("timelines")];
+    assert_told(
+        &baton(&verify),
+        0,
+        "confirmed: 2 of 2 cases follow from their timelines",
+    );
+
+    fs::remove_file(&again).unwrap();
+    desk.edit("timelines/statefulset-directly.jsonl", |text| format!("{text}\n"));
+    assert_told(&rejudge(), 1, "is not the timeline that was reported");
+    assert_told(
+        &rejudge(),
+        1,
+        "only the timelines that a report was made of can be judged again",
+    );
+    assert!(!fs::exists(&again).unwrap());
+}
+
+#[test]
 fn files_beside_a_report_do_not_judge_it() {
     let folder = tempfile::tempdir().unwrap();
     let run_there = |arguments: &[&str]| {

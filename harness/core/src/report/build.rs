@@ -17,6 +17,7 @@ use crate::{
     case::{file::API_VERSION, model::Case},
     catalogue::{Asked, Catalogue, Consequence, Document, Level, Requirement},
     event::{self, CaseResult, Event, RunStart},
+    implementation::baseline::Baseline,
     judge::{Finding, Verdict},
     names::{CaseId, DocumentId, Feature, RequirementId},
 };
@@ -62,15 +63,14 @@ impl Builder {
     /// Returns the report; `None` if the run has not begun.
     pub fn report(&self) -> Option<ConformanceReport> {
         let start = self.start.as_ref()?;
-        let asked = Asked::of(&self.catalogue, &start.features, &start.claims);
         let mut cases: Vec<CaseReport> = self.cases.values().cloned().collect();
         settle(&mut cases);
-        let requirements = requirements(listed(&self.catalogue, &asked), &start.features, &cases);
-        Some(ConformanceReport {
+        let report = ConformanceReport {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
             date: date(start.started),
             baton_version: env!("CARGO_PKG_VERSION").to_owned(),
+            judged_by: None,
             implementation: start.target.clone(),
             suite: start.suite.clone(),
             backend: Backend {
@@ -79,19 +79,45 @@ impl Builder {
             },
             features: start.features.clone(),
             claims: start.claims.clone(),
-            documents: documents(&self.catalogue),
-            profiles: profiles(self.catalogue.core(), &start.features, &requirements),
-            summary: summary(&requirements, &cases, self.wall_secs),
-            defects: defects::of(&cases, &start.baseline, &asked),
-            baseline: baseline::judged(&baseline::entries(&start.baseline, &self.about), &cases),
-            requirements,
+            documents: BTreeMap::new(),
+            profiles: Vec::new(),
+            summary: Summary {
+                wall_secs: self.wall_secs,
+                ..Summary::default()
+            },
+            defects: Vec::new(),
+            baseline: Vec::new(),
+            requirements: Vec::new(),
             cases,
-        })
+        };
+        Some(concluded(report, &self.catalogue, &start.baseline, &self.about))
+    }
+}
+
+/// Completes a report with everything that follows from its settled cases, its features and claims, a catalogue and a
+/// baseline.
+pub fn concluded(
+    report: ConformanceReport,
+    catalogue: &Catalogue,
+    baseline: &Baseline,
+    about: &About,
+) -> ConformanceReport {
+    let asked = Asked::of(catalogue, &report.features, &report.claims);
+    let cases = &report.cases;
+    let requirements = requirements(listed(catalogue, &asked), &report.features, cases);
+    ConformanceReport {
+        documents: documents(catalogue),
+        profiles: profiles(catalogue.core(), &report.features, &requirements),
+        summary: summary(&requirements, cases, report.summary.wall_secs),
+        defects: defects::of(cases, baseline, &asked),
+        baseline: baseline::judged(&baseline::entries(baseline, about), cases),
+        requirements,
+        ..report
     }
 }
 
 /// Returns the documents of a catalogue, in the form of reports.
-pub fn documents(catalogue: &Catalogue) -> BTreeMap<DocumentId, DocumentReport> {
+fn documents(catalogue: &Catalogue) -> BTreeMap<DocumentId, DocumentReport> {
     let of = |(id, document): (&DocumentId, &Document)| {
         let report = DocumentReport {
             title: document.title.clone(),

@@ -402,7 +402,7 @@ fn notes(before: &ConformanceReport, after: &ConformanceReport) -> Vec<String> {
             after.suite.digest.to_string(),
         ),
         ("the clusters", before.backend.name.clone(), after.backend.name.clone()),
-        ("Baton", before.baton_version.clone(), after.baton_version.clone()),
+        ("Baton", before.made_with(), after.made_with()),
     ];
     let outdated = after.baseline.iter().filter(|entry| entry.outdated);
     let outdated = outdated.map(|entry| {

@@ -143,11 +143,7 @@ fn same(first: &ConformanceReport, other: &ConformanceReport) -> Result<(), Merg
         ("the documents that it claims", claims(first), claims(other)),
         ("its baseline", known(first), known(other)),
         ("the backend", first.backend.name.clone(), other.backend.name.clone()),
-        (
-            "Baton's version",
-            first.baton_version.clone(),
-            other.baton_version.clone(),
-        ),
+        ("Baton's version", first.made_with(), other.made_with()),
     ];
     match pairs.into_iter().find(|(_, first, other)| first != other) {
         Some((what, first, other)) => Err(MergeError::Different { what, first, other }),

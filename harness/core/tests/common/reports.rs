@@ -203,7 +203,17 @@ pub fn verified_where_there_is(
 ) -> Verification {
     let names = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"];
     let cases = names.map(case).into_iter().chain(another);
-    let cases: BTreeMap<CaseId, Case> = cases.map(|case| (case.id.clone(), case)).collect();
+    judged_by(cases, report, timelines, |context| verify::verify(report, context))
+}
+
+/// Judges a report by these cases.
+pub fn judged_by<T>(
+    cases: impl IntoIterator<Item = Case>,
+    report: &ConformanceReport,
+    timelines: &BTreeMap<String, Vec<u8>>,
+    judge: impl FnOnce(&verify::VerifyContext<'_>) -> T,
+) -> T {
+    let cases: BTreeMap<CaseId, Case> = cases.into_iter().map(|case| (case.id.clone(), case)).collect();
     let of_report: BTreeSet<&String> = report
         .cases
         .iter()
@@ -211,21 +221,18 @@ pub fn verified_where_there_is(
         .collect();
     let others = timelines.keys().filter(|file| !of_report.contains(file));
     let unnamed: Vec<String> = others.cloned().collect();
-    verify::verify(
-        report,
-        &verify::VerifyContext {
-            catalogue: &Catalogue::parse(CATALOGUE).unwrap(),
-            cases: &cases,
-            timeline: &|file| {
-                timelines
-                    .get(file)
-                    .cloned()
-                    .ok_or_else(|| std::io::Error::other("no such file"))
-            },
-            snapshots: &|_, _| Vec::new(),
-            unnamed: &unnamed,
+    judge(&verify::VerifyContext {
+        catalogue: &Catalogue::parse(CATALOGUE).unwrap(),
+        cases: &cases,
+        timeline: &|file| {
+            timelines
+                .get(file)
+                .cloned()
+                .ok_or_else(|| std::io::Error::other("no such file"))
         },
-    )
+        snapshots: &|_, _| Vec::new(),
+        unnamed: &unnamed,
+    })
 }
 
 /// The report of a run against a target with this baseline.

@@ -86,6 +86,7 @@ pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
             (None, None) => return Exit::BadInput,
         },
         args::Report::Verify { evidence, key } => verify::verify(roots, evidence, key.as_deref()),
+        args::Report::Rejudge { evidence, output } => verify::rejudge(roots, evidence, output),
         args::Report::Sign {
             evidence,
             key,

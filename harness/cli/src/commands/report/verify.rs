@@ -1,14 +1,18 @@
-//! `baton report verify`, `sign` and `keygen`.
+//! `baton report verify`, `rejudge`, `sign` and `keygen`.
 
 use crate::terminal::{errln, outln};
 use std::{collections::BTreeSet, fs, path::Path};
 
-use baton_core::report::{
-    ConformanceReport,
-    verify::{self, Verification},
+use baton_core::{
+    names::CaseId,
+    report::{
+        ConformanceReport,
+        model::JudgedBy,
+        verify::{self, Rejudged, Verification, VerifyContext},
+    },
 };
 
-use super::{Exit, InputError, parse_report, read_text, with_suite};
+use super::{Exit, InputError, parse_report, read_report, read_text, with_suite, write};
 use crate::{
     args::Evidence,
     files::{self, Roots},
@@ -78,32 +82,49 @@ pub(super) fn keygen(name: &Path, no_password: bool, password_file: Option<&Path
     Ok(Exit::Conforms)
 }
 
+/// Judges the timelines of a report again, and writes the new report.
+pub(super) fn rejudge(roots: &Roots, evidence: &Evidence, output: &Path) -> Result<Exit, InputError> {
+    let report = read_report(&evidence.report)?;
+    let mut written = Ok(());
+    let exit = with_evidence(roots, &report, evidence, |context| {
+        let judged_by = JudgedBy {
+            baton_version: env!("CARGO_PKG_VERSION").to_owned(),
+            suite: baton_suite::DIGEST.to_owned(),
+        };
+        match verify::rejudge(&report, context, judged_by) {
+            Ok(again) => {
+                written = write_again(&again, output);
+                Exit::Conforms
+            }
+            Err(objections) => {
+                for objection in objections {
+                    errln!("{objection}");
+                }
+                errln!("error: {} is not judged again", evidence.report.display());
+                errln!("help: only the timelines that a report was made of can be judged again");
+                Exit::Deviates
+            }
+        }
+    });
+    written.map(|()| exit)
+}
+
+fn write_again(again: &Rejudged, output: &Path) -> Result<(), InputError> {
+    if !again.changed.is_empty() {
+        outln!(
+            "note: not judged, because the suite has changed them since the run: {}",
+            show::some(again.changed.iter().map(CaseId::as_str))
+        );
+    }
+    write(output, &again.report.to_yaml()?)?;
+    Ok(())
+}
+
 /// Builds a report again from its timelines, and prints where it differs. `signed` is the result of checking its
 /// signature.
 fn made_again(roots: &Roots, report: &ConformanceReport, evidence: &Evidence, signed: Option<&Signed>) -> Exit {
-    let Evidence {
-        cases: more, timelines, ..
-    } = evidence;
-    let suite = Suite::load(roots).and_then(Suite::whole).and_then(|suite| {
-        let more = Suite::load_files(roots, more)?.whole()?;
-        Ok(Suite {
-            cases: [suite.cases, more.cases].concat(),
-            ..suite
-        })
-    });
-    with_suite(suite, |suite| {
-        let stored = Stored::read(roots, &suite.cases);
-        let cases = suite.cases.into_iter().map(|case| (case.id.clone(), case)).collect();
-        let unnamed = unnamed(report, timelines);
-        notes(roots, report, timelines, &unnamed);
-        let context = verify::VerifyContext {
-            catalogue: &suite.catalogue,
-            cases: &cases,
-            timeline: &|name| files::read_evidence(&timelines.join(name)),
-            snapshots: &|case, verdict| snapshots::differences(roots, &stored, case, &verdict.snapshots),
-            unnamed: &unnamed,
-        };
-        let came = verify::verify(report, &context);
+    with_evidence(roots, report, evidence, |context| {
+        let came = verify::verify(report, context);
         for objection in &came.objections {
             outln!("{objection}");
         }
@@ -120,6 +141,38 @@ fn made_again(roots: &Roots, report: &ConformanceReport, evidence: &Evidence, si
             outln!("\nREFUTED: {words}");
             Exit::Deviates
         }
+    })
+}
+
+/// Calls a function with the suite and the timelines that a report is judged by.
+fn with_evidence(
+    roots: &Roots,
+    report: &ConformanceReport,
+    evidence: &Evidence,
+    judge: impl FnOnce(&VerifyContext<'_>) -> Exit,
+) -> Exit {
+    let Evidence {
+        cases: more, timelines, ..
+    } = evidence;
+    let suite = Suite::load(roots).and_then(Suite::whole).and_then(|suite| {
+        let more = Suite::load_files(roots, more)?.whole()?;
+        Ok(Suite {
+            cases: [suite.cases, more.cases].concat(),
+            ..suite
+        })
+    });
+    with_suite(suite, |suite| {
+        let stored = Stored::read(roots, &suite.cases);
+        let cases = suite.cases.into_iter().map(|case| (case.id.clone(), case)).collect();
+        let unnamed = unnamed(report, timelines);
+        notes(roots, report, timelines, &unnamed);
+        judge(&VerifyContext {
+            catalogue: &suite.catalogue,
+            cases: &cases,
+            timeline: &|name| files::read_evidence(&timelines.join(name)),
+            snapshots: &|case, verdict| snapshots::differences(roots, &stored, case, &verdict.snapshots),
+            unnamed: &unnamed,
+        })
     })
 }
 
@@ -157,8 +210,10 @@ fn notes(roots: &Roots, report: &ConformanceReport, folder: &Path, unnamed: &[St
             show::replaced(&report.suite.replaced)
         );
     }
-    if let Some(built_in) = report.suite.built_in.as_deref().filter(|it| *it != baton_suite::DIGEST) {
-        let short = built_in.get(..12).unwrap_or(built_in);
+    let judged_by = report.judged_by.as_ref().map(|by| &by.suite);
+    let suite = judged_by.or(report.suite.built_in.as_ref());
+    if let Some(suite) = suite.filter(|it| *it != baton_suite::DIGEST) {
+        let short = suite.get(..12).unwrap_or(suite);
         outln!(
             "note: the report was made with the suite {short}; this program has the suite {}",
             &baton_suite::DIGEST[..12]

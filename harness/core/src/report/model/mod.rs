@@ -39,8 +39,11 @@ pub struct ConformanceReport {
     pub kind: String,
     /// When the run began.
     pub date: Timestamp,
-    /// The version of Baton that ran the cases and judged.
+    /// The version of Baton that ran the cases. It also judged them unless `judged_by` names another.
     pub baton_version: String,
+    /// The Baton that judged the timelines of the run again, at a later time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_by: Option<JudgedBy>,
     /// Implementation under test.
     pub implementation: Implementation,
     /// The selected cases.
@@ -70,6 +73,16 @@ pub struct ConformanceReport {
     pub requirements: Vec<RequirementReport>,
     /// Every selected case, by name and seed.
     pub cases: Vec<CaseReport>,
+}
+
+/// A program that judged timelines again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct JudgedBy {
+    /// Its version.
+    pub baton_version: String,
+    /// Digest of the suite that is built into it.
+    pub suite: String,
 }
 
 /// A document that requirements cite.
@@ -205,6 +218,14 @@ impl ConformanceReport {
             return Err(ReportError::Kind { kind, api_version });
         }
         plain::read(text).map_err(ReportError::Format)
+    }
+
+    /// Returns the version of Baton that ran the cases, and the one that judged them if that is a later program.
+    pub fn made_with(&self) -> String {
+        match &self.judged_by {
+            Some(by) => format!("{}, judged again by {}", self.baton_version, by.baton_version),
+            None => self.baton_version.clone(),
+        }
     }
 
     /// Returns the address of a source of one of its requirements.

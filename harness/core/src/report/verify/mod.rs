@@ -1,4 +1,5 @@
-//! Makes a report again from the catalogue, the cases and its timelines, and returns the differences.
+//! Makes a report again from the catalogue, the cases and its timelines: [`verify`] returns the differences, [`rejudge`]
+//! the new report.
 //!
 //! Facts that are not in timelines are taken from the report: wall-clock durations, results of earlier tries, and
 //! why a case could not be run. Timelines themselves are believed.
@@ -8,6 +9,7 @@ mod evidence;
 mod objection;
 mod older;
 mod one_run;
+mod rejudge;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,13 +17,13 @@ use std::{
 };
 
 use super::{
-    baseline, build, defects,
+    baseline, build,
     model::{CaseOutcome, CaseReport, ConformanceReport, RequirementResult},
     settled,
 };
 use crate::{
     case::model::Case,
-    catalogue::{Asked, Catalogue},
+    catalogue::Catalogue,
     digest::Digest,
     event::{self, SnapshotDifference},
     judge::Verdict,
@@ -30,6 +32,7 @@ use crate::{
 };
 
 pub use objection::Objection;
+pub use rejudge::{Rejudged, rejudge};
 
 /// The result of a verification. Numbers are of runs of cases, one for each seed.
 #[derive(Debug, Default)]
@@ -64,50 +67,69 @@ pub struct VerifyContext<'a> {
     pub unnamed: &'a [String],
 }
 
+/// The cases of a report, made again from their timelines.
+struct Again {
+    /// In the order of the report, each case or the reason why it cannot be made again.
+    cases: Vec<Result<CaseReport, Objection>>,
+    /// The runs that the timelines come from, in the order of the report.
+    provenances: Vec<Provenance>,
+    /// `true` if every timeline that the report names is there and of a case of this suite.
+    all_readable: bool,
+}
+
+impl Again {
+    fn of(report: &ConformanceReport, context: &VerifyContext<'_>) -> Self {
+        let judge = |case: &CaseReport| {
+            let evidence = case.evidence.as_ref()?;
+            Some(evidence::judge_again(report, case, evidence, context))
+        };
+        let judged: Vec<_> = report.cases.iter().map(judge).collect();
+        let all_readable = judged.iter().flatten().all(Result::is_ok);
+        let provenances = judged.iter().flatten().flatten();
+        let provenances: Vec<Provenance> = provenances.map(|(_, provenance)| provenance.clone()).collect();
+        let cases = report.cases.iter().zip(judged).map(|(reported, again)| match again {
+            Some(again) => again.map(|(case, _)| case),
+            None => without_evidence(report, reported, &provenances, context),
+        });
+        Self {
+            cases: cases.collect(),
+            provenances,
+            all_readable,
+        }
+    }
+
+    /// Checks that the cases and their timelines are those of one whole run.
+    fn objections_to_run(&self, report: &ConformanceReport, context: &VerifyContext<'_>) -> Vec<Objection> {
+        let mut found = set_of_cases(report);
+        found.extend(origin(report, &self.provenances, self.all_readable));
+        found.extend(one_run::of_each_shard(report, &self.provenances));
+        found.extend(one_run::left_out(report, &self.provenances, context));
+        found
+    }
+}
+
 /// Verifies a report: makes it again and compares.
 pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verification {
     let mut verification = Verification::default();
-    let mut provenances = Vec::new();
-    let mut again: Vec<Option<CaseReport>> = Vec::new();
-    for case in &report.cases {
-        again.push(match &case.evidence {
-            None => None,
-            Some(evidence) => match evidence::judge_again(report, case, evidence, context) {
-                Ok((case, provenance)) => {
-                    provenances.push(provenance);
-                    Some(case)
-                }
-                Err(objection) => {
-                    verification.objections.push(objection);
-                    None
-                }
-            },
-        });
-    }
-    let readable = verification.objections.is_empty();
+    let again = Again::of(report, context);
     let mut cases = Vec::new();
-    for (reported, again) in report.cases.iter().zip(again) {
+    for (reported, again) in report.cases.iter().zip(&again.cases) {
         match (reported.result, &reported.evidence) {
             (CaseOutcome::Unsupported, None) => verification.unsupported += 1,
             (CaseOutcome::Broken, None) => verification.broken += 1,
             (_, _) => verification.judged += 1,
         }
-        let judged = again.is_some();
-        let again = match again {
-            Some(again) => Ok(again),
-            None if reported.evidence.is_some() => Ok(reported.clone()),
-            None => without_evidence(report, reported, &provenances, context),
-        };
-        let case = again.unwrap_or_else(|objection| {
-            verification.objections.push(objection);
-            reported.clone()
+        let case = again.as_ref().unwrap_or_else(|objection| {
+            verification.objections.push(objection.clone());
+            reported
         });
         // The result depends on all cases and is compared below.
         let case = CaseReport {
             result: reported.result,
-            ..older::as_reported(reported, case)
+            ..older::as_reported(reported, case.clone())
         };
         let differing = differ::objections(&case.name.to_string(), reported, &case);
+        let judged = again.is_ok() && reported.evidence.is_some();
         verification.confirmed += usize::from(judged && differing.is_empty());
         verification.objections.extend(differing);
         cases.push(case);
@@ -122,14 +144,7 @@ pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verifi
     }
     verification.not_selected = context.cases.len().saturating_sub(report.suite.cases);
     verification.missing = report.missing_runs();
-    verification.objections.extend(set_of_cases(report));
-    verification.objections.extend(origin(report, &provenances, readable));
-    verification
-        .objections
-        .extend(one_run::of_each_shard(report, &provenances));
-    verification
-        .objections
-        .extend(one_run::left_out(report, &provenances, context));
+    verification.objections.extend(again.objections_to_run(report, context));
     verification.objections.extend(whole(report, &cases, context));
     if verification.judged == 0 {
         verification.objections.push(Objection::NothingJudged);
@@ -251,21 +266,28 @@ fn origin(report: &ConformanceReport, provenances: &[Provenance], all_readable: 
 
 /// Returns the parts of the report that do not follow from the catalogue, its baseline and these cases.
 fn whole(report: &ConformanceReport, cases: &[CaseReport], context: &VerifyContext<'_>) -> Vec<Objection> {
-    let asked = Asked::of(context.catalogue, &report.features, &report.claims);
+    let mut again = build::concluded(
+        ConformanceReport {
+            cases: cases.to_vec(),
+            ..report.clone()
+        },
+        context.catalogue,
+        &baseline::of_report(report),
+        &baseline::about(context.cases.values()),
+    );
     let in_report: BTreeSet<&CaseId> = cases.iter().map(|case| &case.name).collect();
-    let mut requirements = build::requirements(build::listed(context.catalogue, &asked), &report.features, cases);
     // The run need not have known of a requirement that no case of it tests: it may be newer, as its cases are.
     let suite_has_more = context.cases.keys().any(|id| !in_report.contains(id));
     let reported: BTreeSet<_> = report.requirements.iter().map(|it| &it.id).collect();
-    requirements.retain(|it| {
+    again.requirements.retain(|it| {
         let may_be_newer = suite_has_more && it.result == RequirementResult::NotShown;
         !may_be_newer || reported.contains(&it.id)
     });
     let mut found = Vec::new();
-    let ids = report.requirements.iter().chain(&requirements).map(|it| &it.id);
+    let ids = report.requirements.iter().chain(&again.requirements).map(|it| &it.id);
     for id in ids.collect::<BTreeSet<_>>() {
         let reported: Vec<_> = report.requirements.iter().filter(|it| it.id == *id).collect();
-        let again: Vec<_> = requirements.iter().filter(|it| it.id == *id).collect();
+        let again: Vec<_> = again.requirements.iter().filter(|it| it.id == *id).collect();
         match (reported.as_slice(), again.as_slice()) {
             ([reported], [again]) => found.extend(differ::objections(id.as_str(), *reported, *again)),
             (reported, again) => found.push(Objection::Requirement {
@@ -275,14 +297,9 @@ fn whole(report: &ConformanceReport, cases: &[CaseReport], context: &VerifyConte
             }),
         }
     }
-    let documents = build::documents(context.catalogue);
-    found.extend(differ::objections("the documents", &report.documents, &documents));
-    let about = baseline::about(context.cases.values());
-    let of_report = baseline::of_report(report);
-    let defects = defects::of(cases, &of_report, &asked);
-    found.extend(differ::objections("the defects", &report.defects, &defects));
-    let baseline = baseline::judged(&baseline::entries(&of_report, &about), cases);
-    for (reported, mut again) in report.baseline.iter().zip(baseline) {
+    found.extend(differ::objections("the documents", &report.documents, &again.documents));
+    found.extend(differ::objections("the defects", &report.defects, &again.defects));
+    for (reported, mut again) in report.baseline.iter().zip(again.baseline) {
         let of = format!("{} in the baseline", again.about());
         // The run need not have known of a case that it did not select: it may be newer, or private.
         again
@@ -290,9 +307,10 @@ fn whole(report: &ConformanceReport, cases: &[CaseReport], context: &VerifyConte
             .retain(|case| in_report.contains(case) || reported.told_by.contains(case));
         found.extend(differ::objections(&of, reported, &again));
     }
-    let profiles = build::profiles(context.catalogue.core(), &report.features, &requirements);
+    let requirements = &again.requirements;
+    let profiles = build::profiles(context.catalogue.core(), &report.features, requirements);
     found.extend(differ::objections("the profiles", &report.profiles, &profiles));
-    let summary = build::summary(&requirements, cases, report.summary.wall_secs);
+    let summary = build::summary(requirements, cases, report.summary.wall_secs);
     found.extend(differ::objections("the summary", &report.summary, &summary));
     found
 }
