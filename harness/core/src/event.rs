@@ -208,6 +208,14 @@ impl CaseResult {
     pub fn attempt(&self) -> usize {
         self.failed_tries.len() + 1
     }
+
+    /// Returns `true` if the case conforms and breaks a SHOULD or an ADVICE that it tests.
+    pub fn has_remarks(&self) -> bool {
+        let CaseOutcome::Conforms(verdict) = &self.outcome else {
+            return false;
+        };
+        verdict.remarks.iter().any(|it| it.is_about(&self.requirements))
+    }
 }
 
 /// A timeline file, from which others can judge the case again.
@@ -273,7 +281,7 @@ pub struct SnapshotDifference {
 pub struct Summary {
     /// Cases that conform.
     pub conforming: usize,
-    /// Cases that conform, but break a SHOULD or an ADVICE.
+    /// Cases that conform, but break a SHOULD or an ADVICE that they test.
     pub with_remarks: usize,
     /// Cases that conform, but in which an invariant found a deviation that they do not test and no baseline covers.
     pub showing_others: usize,
@@ -405,10 +413,10 @@ impl Summary {
     pub fn count(&mut self, result: &CaseResult) {
         match &result.outcome {
             CaseOutcome::Conforms(verdict) => {
-                if verdict.remarks.is_empty() {
-                    self.conforming += 1;
-                } else {
+                if result.has_remarks() {
                     self.with_remarks += 1;
+                } else {
+                    self.conforming += 1;
                 }
                 self.showing_others += usize::from(!verdict.elsewhere.is_empty() && !result.known);
             }

@@ -724,6 +724,7 @@ fn a_finding_goes_where_the_gravest_of_its_requirements_belongs() {
         seq: 1,
         at: Duration::ZERO,
         mismatches: Vec::new(),
+        follows: None,
     };
     let asked = [
         ("A-01", Consequence::Deviation),
@@ -741,7 +742,7 @@ fn a_finding_goes_where_the_gravest_of_its_requirements_belongs() {
     ];
     let found = Weighed::of(
         all.map(finding).into(),
-        &asked.into_iter().collect(),
+        &asked.clone().into_iter().collect(),
         Consequence::Remark,
     );
     let titles = |findings: &[judge::Finding]| findings.iter().map(|it| it.title.clone()).collect::<Vec<_>>();
@@ -754,4 +755,18 @@ fn a_finding_goes_where_the_gravest_of_its_requirements_belongs() {
     assert_eq!(titles(&found.proposed), ["C-01 D-01"]);
     assert_eq!(found.proposed[0].requirements, ["C-01".into()].into());
     assert_eq!(found.allowed, ["D-01".into()].into());
+
+    let with_step = |ids: &[&str], step, follows| judge::Finding {
+        step: Some(step),
+        follows,
+        ..finding(ids)
+    };
+    let misread = [with_step(&["B-01"], 4, None), with_step(&[], 6, Some(4))];
+    let found = Weighed::of(misread.into(), &asked.into_iter().collect(), Consequence::Deviation);
+    let remarks = found.remarks.iter().map(|it| it.step).collect::<Vec<_>>();
+    assert_eq!(
+        remarks,
+        [Some(4), Some(6)],
+        "a finding that follows from a remark is a remark"
+    );
 }

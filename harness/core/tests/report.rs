@@ -10,14 +10,17 @@ use baton_core::{
     catalogue::{Asked, Catalogue, Consequence},
     event::{CaseOutcome, CaseResult, Shard},
     implementation::{
-        baseline::KnownDefect,
+        baseline::{Baseline, KnownDefect},
         read::{self, ReadContext},
     },
     names::{CaseId, Feature},
     report::{
-        ConformanceReport, baseline, build, compare, junit, lines,
+        ConformanceReport, baseline, build, compare, defects, junit, lines,
         merge::{self, MergeError},
-        model::{ProfileResult, RequirementResult},
+        model::{
+            CaseOutcome::{Conforms, Remarks},
+            CaseReport, FindingReport, ProfileResult, RequirementResult,
+        },
         summary,
         timeline_view::{TimelineView, WindowKind},
     },
@@ -567,6 +570,51 @@ fn a_case_that_only_shows_defects_of_others_succeeds_and_names_them() {
     let headline = "REC-01, REC-02, STP-13: metadata.labels[] is missing";
     let property = format!("<property name=\"defect.elsewhere\" value=\"{headline}\"/>");
     assert!(junit.contains(&property), "{junit}");
+}
+
+/// A report of two cases that conform, with the same remark: `statefulset-directly` tests its requirement.
+fn with_a_remark_in_both() -> ConformanceReport {
+    let good = ["deployment-directly", "statefulset-directly"].map(|name| result(name, "good"));
+    let mut report = report(good.into(), None);
+    let bad = reports::report(mixed(), None);
+    let finding = bad.defects[0].finding.clone();
+    for case in &mut report.cases {
+        case.remarks.push(FindingReport {
+            step: None,
+            requirements: ["REC-01".into()].into(),
+            ..finding.clone()
+        });
+        if case.name == "deployment-directly".into() {
+            case.requirements.remove(&"REC-01".into());
+        }
+    }
+    report
+}
+
+#[test]
+fn a_remark_about_something_else_counts_where_no_clearer_case_shows_it() {
+    let results = |cases: &mut [CaseReport]| {
+        build::settle(cases);
+        cases.iter().map(|case| case.result).collect::<Vec<_>>()
+    };
+    let mut cases = with_a_remark_in_both().cases;
+    assert_eq!(results(&mut cases), [Conforms, Remarks]);
+    cases[1].remarks.clear();
+    assert_eq!(results(&mut cases), [Remarks, Conforms]);
+}
+
+#[test]
+fn a_finding_that_follows_from_another_is_not_a_second_defect() {
+    let mut cases = with_a_remark_in_both().cases;
+    let asked = reports::asked();
+    let number = |cases: &[CaseReport]| defects::of(cases, &Baseline::default(), &asked).len();
+    let mut label = cases[1].remarks[0].clone();
+    label.requirements.clear();
+    label.follows = Some(3);
+    cases[1].remarks.push(label);
+    assert_eq!(number(&cases), 1);
+    cases[1].remarks[1].follows = None;
+    assert_eq!(number(&cases), 2);
 }
 
 #[test]

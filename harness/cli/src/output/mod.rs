@@ -271,7 +271,7 @@ fn shows(result: &CaseResult, defect: &Defect) -> bool {
 fn word(result: &CaseResult) -> &'static str {
     match &result.outcome {
         CaseOutcome::Conforms(verdict) if !verdict.elsewhere.is_empty() => "conforms, shows others",
-        CaseOutcome::Conforms(verdict) if !verdict.remarks.is_empty() => "conforms with remarks",
+        CaseOutcome::Conforms(_) if result.has_remarks() => "conforms with remarks",
         CaseOutcome::Conforms(_) => "conforms",
         CaseOutcome::Deviates { .. } if result.known => "deviates",
         CaseOutcome::Deviates { .. } => "DEVIATES",

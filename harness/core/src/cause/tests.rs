@@ -199,6 +199,7 @@ fn finding(step: Option<usize>, seq: u64) -> Finding {
         seq,
         at: Duration::ZERO,
         mismatches: Vec::new(),
+        follows: None,
     }
 }
 

@@ -108,7 +108,8 @@ impl Baseline {
 
     /// Returns `true` if something deviates and the entries cover all of it.
     pub fn knows_all(&self, case: &CaseId, verdict: &Verdict, asked: &Asked) -> bool {
-        let mut deviations = verdict.findings.iter().chain(&verdict.elsewhere).peekable();
+        let deviations = verdict.findings.iter().chain(&verdict.elsewhere);
+        let mut deviations = deviations.filter(|finding| finding.follows.is_none()).peekable();
         deviations.peek().is_some() && deviations.all(|finding| self.covers(case, finding, asked))
     }
 }

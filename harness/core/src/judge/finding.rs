@@ -37,6 +37,27 @@ pub struct Finding {
     pub at: Duration,
     /// The places where the object is not as expected.
     pub mismatches: Vec<Mismatch>,
+    /// The step, from 0, whose finding explains this one: a label does not have the expected value because the value in
+    /// the task was wrong. Such a finding refutes nothing and does not count as a second defect.
+    pub follows: Option<usize>,
+}
+
+impl Finding {
+    /// Returns `true` if the finding is about the subject of a case that tests the requirements `about`: a step found it, or
+    /// it refutes one of them. A finding of no step that refutes no requirement makes the run untrustworthy, for every
+    /// case.
+    pub fn is_about<'a>(&self, about: impl IntoIterator<Item = &'a RequirementId>) -> bool {
+        is_about(self.step, &self.requirements, about)
+    }
+}
+
+/// Returns `true` if a finding of this step that refutes these requirements is about the subject of a case.
+pub(crate) fn is_about<'a>(
+    step: Option<usize>,
+    refuted: &BTreeSet<RequirementId>,
+    about: impl IntoIterator<Item = &'a RequirementId>,
+) -> bool {
+    step.is_some() || refuted.is_empty() || about.into_iter().any(|id| refuted.contains(id))
 }
 
 /// Field and kind of the first place where an object differs.

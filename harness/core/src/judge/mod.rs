@@ -150,6 +150,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
         invariants.inconclusive.clear();
     }
     leave_out_consequences(&mut steps, &mut invariants);
+    name_differences(&mut steps.findings, &invariants.findings);
     let mut proved: BTreeSet<RequirementId> = std::mem::take(&mut steps.proved);
     // An invariant proves something only for the case that counts on it; everywhere else it can only refute.
     for invariant in &plan.invariants {
@@ -188,7 +189,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     let (findings, elsewhere) = found
         .deviations
         .into_iter()
-        .partition(|finding| is_of_case(finding, plan));
+        .partition(|finding| finding.is_about(&plan.about));
     told.extend(requirements(&inconclusive));
     let mut not_judged = steps.left_open;
     not_judged.retain(|id, _| !told.contains(id));
@@ -226,10 +227,20 @@ fn leave_out_consequences(steps: &mut step_runs::Judged, invariants: &mut invari
     }
 }
 
-/// Returns true if a finding is about what its case is about: a step found it, or it refutes a requirement of the case.
-/// A finding that refutes no requirement makes the run untrustworthy, for every case.
-fn is_of_case(finding: &Finding, plan: &Plan) -> bool {
-    finding.step.is_some() || finding.requirements.is_empty() || !finding.requirements.is_disjoint(&plan.about)
+/// Gives the findings of steps the names that invariants have for the same difference. Steps of different cases see it in
+/// different ways, such as a number that is too high or an object that must not exist; an invariant names it the same way
+/// for every case. A difference in a field that the invariant does not judge keeps its own name.
+fn name_differences(of_steps: &mut [Finding], of_invariants: &[Finding]) {
+    for finding in of_steps.iter_mut().filter(|it| !it.requirements.is_empty()) {
+        let is_same = |it: &&Finding| {
+            let field = finding.field.is_none() || finding.field == it.field;
+            field && it.requirements == finding.requirements
+        };
+        if let Some(same) = of_invariants.iter().find(is_same) {
+            finding.field.clone_from(&same.field);
+            finding.kind = same.kind;
+        }
+    }
 }
 
 /// The requirements of a finding that is undecided, with the reason.
@@ -270,5 +281,44 @@ fn vacuous<'a>(
             seq: end.0,
             at: end.1,
             mismatches: Vec::new(),
+            follows: None,
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(requirement: &str, field: Option<&str>, kind: DifferenceKind) -> Finding {
+        Finding {
+            requirements: [requirement.into()].into(),
+            field: field.map(str::to_owned),
+            kind,
+            title: String::new(),
+            step: None,
+            expected: String::new(),
+            seen: String::new(),
+            object: None,
+            seq: 0,
+            at: std::time::Duration::ZERO,
+            mismatches: Vec::new(),
+            follows: None,
+        }
+    }
+
+    /// A difference that the baseline knows must not hide another one of the same requirement.
+    #[test]
+    fn steps_name_a_difference_as_invariants_do_unless_it_is_in_another_field() {
+        let rate = finding("RAT-01", Some("spec.gracefulEvictionTasks"), DifferenceKind::TooEarly);
+        let mut of_steps = [
+            finding("RAT-01", None, DifferenceKind::Different),
+            finding("RAT-01", Some("spec.gracefulEvictionTasks"), DifferenceKind::Missing),
+            finding("RAT-01", Some("spec.clusters"), DifferenceKind::Missing),
+            finding("EVQ-01", None, DifferenceKind::Different),
+        ];
+        let others = of_steps[2..].to_vec();
+        name_differences(&mut of_steps, std::slice::from_ref(&rate));
+        assert_eq!(of_steps[..2], [rate.clone(), rate]);
+        assert_eq!(of_steps[2..], others);
+    }
 }

@@ -68,6 +68,7 @@ pub fn order(
         seq: entry.seq,
         at: entry.at,
         mismatches: Vec::new(),
+        follows: None,
     });
 }
 
@@ -162,5 +163,6 @@ pub fn metric(
         seq: entry.seq,
         at: entry.at,
         mismatches: mismatches.clone(),
+        follows: None,
     });
 }

@@ -1,6 +1,6 @@
 //! Findings by their consequence for the implementation.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 use crate::{
@@ -23,12 +23,17 @@ pub struct Weighed {
 
 impl Weighed {
     /// Sorts findings by the gravest requirement that each refutes. A finding without requirements has the consequence
-    /// `of_none`.
+    /// `of_none`, unless it follows from another one, whose consequence it has.
     pub fn of(mut findings: Vec<Finding>, asked: &Asked, of_none: Consequence) -> Self {
         let mut weighed = Self::default();
         findings.sort_by_key(|finding| (finding.seq, finding.step));
+        let of_step: BTreeMap<usize, Consequence> = findings
+            .iter()
+            .filter_map(|finding| Some((finding.step?, asked.gravest(&finding.requirements)?)))
+            .collect();
         for mut finding in findings {
-            let consequence = asked.gravest(&finding.requirements).unwrap_or(of_none);
+            let followed = finding.follows.and_then(|step| of_step.get(&step).copied());
+            let consequence = asked.gravest(&finding.requirements).or(followed).unwrap_or(of_none);
             let (refuted, allowed): (BTreeSet<_>, BTreeSet<_>) = std::mem::take(&mut finding.requirements)
                 .into_iter()
                 .partition(|id| asked.consequence(id) > Consequence::None);

@@ -129,8 +129,8 @@ fn documents(catalogue: &Catalogue) -> BTreeMap<DocumentId, DocumentReport> {
     catalogue.documents().iter().map(of).collect()
 }
 
-/// Decides the result of each case in view of all cases. A case with a deviation that it does not test deviates, unless
-/// another case that tests it shows the same deviation.
+/// Decides the result of each case in view of all cases. A case with a deviation or a remark about something that it does
+/// not test has the result of that finding, unless another case that tests it shows the same difference.
 pub fn settle(cases: &mut [CaseReport]) {
     let results: Vec<CaseOutcome> = cases.iter().map(|case| settled(case, cases)).collect();
     for (case, result) in cases.iter_mut().zip(results) {
@@ -144,11 +144,12 @@ fn settled(case: &CaseReport, all: &[CaseReport]) -> CaseOutcome {
     }
     let unexplained = |finding: &FindingReport| !defects::is_shown_more_clearly(all, finding);
     let deviates = !case.findings.is_empty() || !case.snapshots.is_empty() || case.elsewhere.iter().any(unexplained);
-    match (deviates, case.known, case.remarks.is_empty()) {
+    let remarks = case.remarks.iter().any(|it| it.is_about(case) || unexplained(it));
+    match (deviates, case.known, remarks) {
         (true, true, _) => CaseOutcome::KnownDeviation,
         (true, false, _) => CaseOutcome::Deviates,
-        (false, _, false) => CaseOutcome::Remarks,
-        (false, _, true) => CaseOutcome::Conforms,
+        (false, _, true) => CaseOutcome::Remarks,
+        (false, _, false) => CaseOutcome::Conforms,
     }
 }
 
@@ -409,6 +410,7 @@ impl FindingReport {
             difference: finding.kind,
             object: finding.object.as_ref().map(ToString::to_string),
             step: finding.step.map(|step| step + 1),
+            follows: finding.follows.map(|step| step + 1),
             at_secs: millis(finding.at.as_secs_f64()),
             entry: finding.seq,
         }

@@ -60,16 +60,16 @@ pub fn subjects(finding: &FindingReport) -> Vec<Subject> {
     finding.requirements.iter().cloned().map(Subject::Requirement).collect()
 }
 
-/// Returns all findings that refute something.
+/// Returns all findings that refute something and do not follow from another one.
 fn all(cases: &[CaseReport]) -> impl Iterator<Item = Found<'_>> {
     cases.iter().filter(|case| case.result.is_judged()).flat_map(|case| {
-        let own = case.findings.iter().chain(&case.remarks).chain(&case.proposed);
-        let own = own.map(|finding| (finding, false));
-        let elsewhere = case.elsewhere.iter().map(|finding| (finding, true));
-        own.chain(elsewhere).map(move |(finding, is_elsewhere)| Found {
+        let deviations = case.findings.iter().chain(&case.elsewhere);
+        let all = deviations.chain(&case.remarks).chain(&case.proposed);
+        let unexplained = all.filter(|finding| finding.follows.is_none());
+        unexplained.map(move |finding| Found {
             case,
             finding,
-            is_elsewhere,
+            is_elsewhere: !finding.is_about(case),
         })
     })
 }

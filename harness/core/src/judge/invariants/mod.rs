@@ -352,6 +352,7 @@ fn finding(invariant: Invariant, entry: &Entry, object: Option<ObjectId>, expect
         seq: entry.seq,
         at: entry.at,
         mismatches: Vec::new(),
+        follows: None,
     }
 }
 

@@ -46,6 +46,7 @@ pub(super) fn start(number: usize, start: &Start, run: &Ran<'_>, timeline: &Time
         seq: entry.seq,
         at: entry.at,
         mismatches: Vec::new(),
+        follows: None,
     });
 }
 
@@ -94,6 +95,7 @@ pub(super) fn refused(
         seq: entry.seq,
         at: entry.at,
         mismatches: Vec::new(),
+        follows: None,
     });
 }
 
@@ -134,6 +136,7 @@ pub(super) fn command(number: usize, command: &CommandRun, run: &Ran<'_>, timeli
         seq: entry.seq,
         at: entry.at,
         mismatches: Vec::new(),
+        follows: None,
     });
 }
 

@@ -92,13 +92,14 @@ pub(super) fn judge(
     } else {
         judged.proved.extend(whole);
     }
-    if let Some((key, step)) = ground.built_on(assertion, &evidence) {
+    let follows = ground.built_on(assertion, &evidence).map(|(key, step)| {
         let reason = format!(
             "the label {key} builds on the state that step {} did not find",
             step + 1
         );
         judged.leave_open(std::mem::take(&mut refuted), &reason);
-    }
+        step
+    });
     ground.note_state(number, &evidence);
     let difference = how_it_differs(
         assertion,
@@ -106,6 +107,10 @@ pub(super) fn judge(
         &Known::after(&timeline.entries()[..run.entries.end]),
     );
     let mut finding = failed((number, assertion), refuted, evidence, difference, run);
+    if let Some(step) = follows {
+        finding.seen = format!("{}; this follows from step {}", finding.seen, step + 1);
+        finding.follows = follows;
+    }
     if let Some(earlier) =
         earlier(assertion, standpoint, run, timeline).filter(|_| finding.kind == DifferenceKind::Missing)
     {
@@ -222,5 +227,6 @@ fn failed(
         seq,
         at,
         mismatches: evidence.mismatches,
+        follows: None,
     }
 }

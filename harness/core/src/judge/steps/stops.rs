@@ -53,6 +53,7 @@ pub(super) fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timelin
         seq: entry.seq,
         at: entry.at,
         mismatches: Vec::new(),
+        follows: None,
     };
     if let Action::Wait { until, .. } = action {
         let history = &entries[..=run.entries.start];
@@ -100,6 +101,7 @@ pub(super) fn given_up(number: usize, action: &Action, run: &Ran<'_>) -> Option<
         seq: entry.seq,
         at: entry.at,
         mismatches: Vec::new(),
+        follows: None,
     })
 }
 
@@ -126,6 +128,7 @@ pub(super) fn target_ended(timeline: &Timeline) -> Option<Finding> {
             seq: entry.seq,
             at: entry.at,
             mismatches: Vec::new(),
+            follows: None,
         })
     })
 }
@@ -156,6 +159,7 @@ pub(super) fn hot_loop(timeline: &Timeline) -> Option<Finding> {
             seq: entry.seq,
             at: entry.at,
             mismatches: Vec::new(),
+            follows: None,
         })
     })
 }
@@ -179,6 +183,7 @@ pub(super) fn not_happened(number: usize, it: &Move, timeline: &Timeline) -> Opt
         seq: last.seq,
         at: last.at,
         mismatches: Vec::new(),
+        follows: None,
     })
 }
 
@@ -211,5 +216,6 @@ pub(super) fn not_reached(plan: &Plan, number: usize, timeline: &Timeline) -> Op
         seq: last.seq,
         at: last.at,
         mismatches: Vec::new(),
+        follows: None,
     })
 }

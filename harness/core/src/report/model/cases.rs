@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     cause::Cause,
     digest::Digest,
-    judge::finding::DifferenceKind,
+    judge::finding::{self, DifferenceKind},
     names::{CaseId, RequirementId},
 };
 
@@ -162,6 +162,14 @@ impl CaseReport {
     }
 }
 
+impl FindingReport {
+    /// Returns `true` if the finding is about the subject of its case: a step found it, or it refutes a requirement that the
+    /// case tests.
+    pub fn is_about(&self, case: &CaseReport) -> bool {
+        finding::is_about(self.step, &self.requirements, &case.requirements)
+    }
+}
+
 /// A difference between the expected and the seen behavior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -189,6 +197,9 @@ pub struct FindingReport {
     /// Step of the plan that the finding belongs to, from 1; `None` for invariants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
+    /// Step, from 1, whose finding explains this one, so that both count as one defect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<usize>,
     /// Time of the finding, in seconds since the timeline began.
     pub at_secs: f64,
     /// Entry of the timeline that shows it.
