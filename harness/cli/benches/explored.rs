@@ -10,7 +10,7 @@ use baton::{
     load::Suite,
     options::RunOptions,
 };
-use baton_core::{case::model::MoveFault, event::Shard};
+use baton_core::{case::model::MoveFault, event::Shard, explore::space::Random};
 
 /// The one that the `baton` command has.
 #[global_allocator]
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 plans: Some(plans),
                 budget: None,
                 depth: 2,
-                random: 0,
+                random: Random::plans(0),
                 faults: MoveFault::ALL.to_vec(),
                 shard: Shard { number: 1, of: 1 },
                 jobs: NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN),

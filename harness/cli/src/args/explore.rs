@@ -67,6 +67,9 @@ pub struct ExploreRun {
     /// Then run N plans with two to six random faults
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub random: usize,
+    /// Give each random plan exactly N faults, such as 2 for pairs [default: two to six]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=6))]
+    pub random_faults: Option<u8>,
     /// The faults to try, separated by commas
     #[arg(long, value_name = "FAULT", value_delimiter = ',', default_values_t = MoveFault::ALL.map(Named))]
     pub moves: Vec<Named<MoveFault>>,
@@ -127,6 +130,9 @@ impl ExploreRun {
         option("--jobs", self.jobs.unwrap_or(NonZeroUsize::MIN).to_string().into());
         option("--depth", self.depth.to_string().into());
         option("--random", self.random.to_string().into());
+        if let Some(faults) = self.random_faults {
+            option("--random-faults", faults.to_string().into());
+        }
         option("--shrink", self.shrink.to_string().into());
         option("--seed", self.seed.to_string().into());
         words.push("--".into());

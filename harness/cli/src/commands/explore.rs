@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use baton_core::event::Shard;
+use baton_core::{event::Shard, explore::space::Random};
 
 use super::{Exit, bad_input, not_loaded, wrong_rules};
 use crate::{
@@ -195,11 +195,15 @@ fn options(all: &Suite, roots: &Roots, arguments: &args::ExploreRun) -> Result<R
 
 fn wanted(arguments: &args::ExploreRun, options: &RunOptions) -> Wanted {
     let jobs = arguments.jobs.map_or(options.jobs, usize::from);
+    let mut random = Random::plans(arguments.random);
+    if let Some(faults) = arguments.random_faults.map(usize::from) {
+        random.moves = faults..=faults;
+    }
     Wanted {
         plans: arguments.plans,
         budget: arguments.budget,
         depth: usize::from(arguments.depth),
-        random: arguments.random,
+        random,
         faults: arguments.moves.iter().map(|it| it.0).collect(),
         shard: arguments.shard.unwrap_or(Shard { number: 1, of: 1 }),
         jobs: jobs.try_into().unwrap_or(NonZeroUsize::MIN),

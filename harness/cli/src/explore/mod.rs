@@ -27,6 +27,7 @@ use baton_core::{
     explore::{
         journal::{Head, Journal, Line, Outcome, Pair},
         map,
+        space::Random,
         states::Transition,
     },
     names::CaseId,
@@ -54,8 +55,8 @@ pub struct Wanted {
     pub budget: Option<Duration>,
     /// Largest number of moves of a plan: 1 or 2; 0 for random plans alone.
     pub depth: usize,
-    /// Number of random plans.
-    pub random: usize,
+    /// Random plans, after those of the depth.
+    pub random: Random,
     /// Faults that are tried.
     pub faults: Vec<MoveFault>,
     /// Part of the plans.

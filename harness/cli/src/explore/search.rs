@@ -131,7 +131,7 @@ impl Search<'_> {
         let faults: Vec<MoveFault> = self.wanted.faults.iter().copied().filter(can_inject).collect();
         let seed = self.runs.options().seed;
         let mut plans = space::plans(&points, &faults, *depth, seed);
-        let drawn = space::random(&points, &faults, *random, seed);
+        let drawn = space::random(&points, &faults, random, seed);
         outln!("search     {}; seed {seed}", kinds(&plans, drawn.len()));
         plans.extend(drawn);
         explored

@@ -27,6 +27,7 @@ use baton_cluster::{
 use baton_core::{
     case::model::{ControllerSetup, MoveFault},
     event::{CaseOutcome, Shard},
+    explore::space::Random,
     names::Feature,
 };
 
@@ -79,7 +80,7 @@ fn wanted(faults: &[MoveFault], plans: Option<usize>) -> Wanted {
         plans,
         budget: None,
         depth: 1,
-        random: 0,
+        random: Random::plans(0),
         faults: faults.to_vec(),
         shard: Shard { number: 1, of: 1 },
         jobs: NonZeroUsize::MIN,

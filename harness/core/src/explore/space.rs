@@ -169,26 +169,39 @@ fn key(seed: u64, first: usize, second: usize) -> u64 {
     digest.iter().take(8).fold(0, |key, byte| key << 8 | u64::from(*byte))
 }
 
-/// Number of moves of a random plan.
-const RANDOM_MOVES: RangeInclusive<usize> = 2..=6;
+/// Random plans of an exploration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Random {
+    /// Number of plans that are drawn. There are fewer if some are drawn twice.
+    pub number: usize,
+    /// Number of moves of each plan.
+    pub moves: RangeInclusive<usize>,
+}
 
-/// Random plans with two to six moves, at most `number`, each with the number of its case. The seed decides them. Each plan
-/// draws the faults that it may have before it draws moves, so that some plans have one kind of fault only.
-pub fn random(cases: &[&[Point]], wanted: &[MoveFault], number: usize, seed: u64) -> Vec<(usize, Plan)> {
-    let with_points: Vec<usize> = (0..cases.len()).filter(|case| cases[*case].len() > 1).collect();
+impl Random {
+    /// Returns a number of plans with two to six moves each.
+    pub fn plans(number: usize) -> Self {
+        Self { number, moves: 2..=6 }
+    }
+}
+
+/// Draws random plans, each with the number of its case. The seed decides them. Each plan draws the faults that it may have
+/// before it draws moves, so that some plans have one kind of fault only.
+pub fn random(cases: &[&[Point]], wanted: &[MoveFault], of: &Random, seed: u64) -> Vec<(usize, Plan)> {
+    let (least, most) = (*of.moves.start(), *of.moves.end());
+    let with_points: Vec<usize> = (0..cases.len()).filter(|case| cases[*case].len() >= least).collect();
     let mut plans = Vec::new();
     if with_points.is_empty() {
         return plans;
     }
     let mut known = BTreeSet::new();
-    for plan in 0..number {
+    for plan in 0..of.number {
         let mut numbers = Draws { seed, plan, drawn: 0 };
         let case = with_points[numbers.below(with_points.len())];
         let points = cases[case];
         let some: Vec<MoveFault> = wanted.iter().copied().filter(|_| numbers.below(2) == 0).collect();
         let faults = if some.is_empty() { wanted } else { &some };
-        let most = RANDOM_MOVES.end().min(&points.len()) - RANDOM_MOVES.start() + 1;
-        let moves = RANDOM_MOVES.start() + numbers.below(most);
+        let moves = least + numbers.below(most.min(points.len()) - least + 1);
         let mut at_points = BTreeSet::new();
         while at_points.len() < moves {
             at_points.insert(numbers.below(points.len()));
@@ -204,7 +217,7 @@ pub fn random(cases: &[&[Point]], wanted: &[MoveFault], number: usize, seed: u64
             identity.push((index, one.0.1.fault, one.0.1.lasts));
             drawn.push(one);
         }
-        if drawn.len() >= *RANDOM_MOVES.start() && known.insert((case, identity)) {
+        if drawn.len() >= least && known.insert((case, identity)) {
             let (moves, covers) = drawn.into_iter().unzip();
             plans.push((case, Plan { moves, covers }));
         }

@@ -4,7 +4,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use baton_core::{
     case::model::{MoveFault, Place},
-    explore::{points::Point, shrink, space},
+    explore::{
+        points::Point,
+        shrink,
+        space::{self, Random},
+    },
 };
 
 use crate::{a_move, at, base, read};
@@ -77,7 +81,7 @@ fn pairs_come_after_single_moves_and_their_second_move_is_later() {
 #[test]
 fn random_plans_have_two_to_six_moves_at_different_writes_and_the_seed_decides_them() {
     let points: Vec<Point> = (1..=20).map(|nth| point("a", "patch", nth)).collect();
-    let plans = |seed| space::random(&[&[], &points], &MoveFault::ALL, 50, seed);
+    let plans = |seed| space::random(&[&[], &points], &MoveFault::ALL, &Random::plans(50), seed);
     let drawn = plans(3);
     assert!(drawn.len() > 40, "{}", drawn.len());
     for (case, plan) in &drawn {
@@ -97,8 +101,24 @@ fn random_plans_have_two_to_six_moves_at_different_writes_and_the_seed_decides_t
     );
     assert_eq!(drawn, plans(3));
     assert_ne!(drawn, plans(4));
-    assert_eq!(space::random(&[&[]], &MoveFault::ALL, 5, 3), []);
+    assert_eq!(space::random(&[&[]], &MoveFault::ALL, &Random::plans(5), 3), []);
     assert_eq!(space::plans(&[&points], &MoveFault::ALL, 0, 3), []);
+}
+
+#[test]
+fn random_plans_have_as_many_moves_as_asked_for() {
+    let points: Vec<Point> = (1..=20).map(|nth| point("a", "patch", nth)).collect();
+    for moves in [2, 5] {
+        let random = Random {
+            number: 50,
+            moves: moves..=moves,
+        };
+        let drawn = space::random(&[&points[..4], &points], &MoveFault::ALL, &random, 3);
+        assert!(drawn.len() > 10, "{}", drawn.len());
+        let cases: BTreeSet<usize> = drawn.iter().map(|(case, _)| *case).collect();
+        assert_eq!(cases.contains(&0), moves < 5, "the first case has four writes");
+        assert!(drawn.iter().all(|(_, plan)| plan.moves.len() == moves), "{drawn:?}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use baton::{
     options::RunOptions,
 };
 use baton_cluster::error_chain::error_chain;
-use baton_core::{case::model::MoveFault, event::Shard};
+use baton_core::{case::model::MoveFault, event::Shard, explore::space::Random};
 
 use crate::{
     mutant::Mutant,
@@ -75,7 +75,7 @@ pub fn try_out(trial: &Trial, roots: &Roots, it: &Explored) -> Result<usize, Str
         plans: Some(MOST_PLANS),
         budget: None,
         depth: 1,
-        random: 0,
+        random: Random::plans(0),
         faults: vec![*fault],
         shard: Shard { number: 1, of: 1 },
         jobs: std::num::NonZeroUsize::MIN,
