@@ -85,7 +85,7 @@ impl Forger {
     fn recount(&mut self) {
         let report = &mut self.report;
         report.requirements = build::requirements(report.requirements.clone(), &report.features, &report.cases);
-        report.baseline = baseline::judged(&report.baseline, &report.cases);
+        report.baseline = baseline::judged(&report.baseline, report);
         report.summary = build::summary(&report.requirements, &report.cases, report.summary.wall_secs);
     }
 

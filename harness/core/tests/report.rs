@@ -377,7 +377,7 @@ fn an_entry_that_no_case_breaks_is_outdated() {
     let mut race = report.clone();
     race.baseline[0].sometimes = true;
     race.baseline[0].outdated = false;
-    let rebuilt = baseline::judged(&race.baseline, &race.cases);
+    let rebuilt = baseline::judged(&race.baseline, &race);
     assert_eq!(rebuilt.iter().filter(|entry| entry.outdated).count(), entries - 1);
     // A report of a part of the cases does not show that an entry is outdated.
     let part = report_with(&known(), vec![result("deployment-directly", "good")], None);

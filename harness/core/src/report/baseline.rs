@@ -65,10 +65,11 @@ pub fn entries(baseline: &Baseline, about: &About) -> Vec<BaselineEntry> {
     baseline.holding().map(of).collect()
 }
 
-/// Returns the entries with `outdated` set according to the judged cases.
-pub fn judged(entries: &[BaselineEntry], cases: &[CaseReport]) -> Vec<BaselineEntry> {
+/// Returns the entries with `outdated` set according to the cases of a report. If its timelines were judged again, none is:
+/// the entries are those of the run, and the later judge may name the same defect in another way.
+pub fn judged(entries: &[BaselineEntry], report: &ConformanceReport) -> Vec<BaselineEntry> {
     let judge = |entry: &BaselineEntry| BaselineEntry {
-        outdated: !entry.sometimes && is_outdated(entry, cases),
+        outdated: report.judged_by.is_none() && !entry.sometimes && is_outdated(entry, &report.cases),
         ..entry.clone()
     };
     entries.iter().map(judge).collect()

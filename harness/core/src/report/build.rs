@@ -110,7 +110,7 @@ pub fn concluded(
         profiles: profiles(catalogue.core(), &report.features, &requirements),
         summary: summary(&requirements, cases, report.summary.wall_secs),
         defects: defects::of(cases, baseline, &asked),
-        baseline: baseline::judged(&baseline::entries(baseline, about), cases),
+        baseline: baseline::judged(&baseline::entries(baseline, about), &report),
         requirements,
         ..report
     }

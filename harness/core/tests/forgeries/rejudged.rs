@@ -71,6 +71,25 @@ fn a_case_that_changed_since_the_run_is_not_judged() {
     assert!(again.report.defects.is_empty());
 }
 
+/// The baseline is that of the run, and a later judge may name the same defect in another way.
+#[test]
+fn entries_of_the_run_are_not_outdated_by_a_later_judge() {
+    let good = vec![
+        reports::result(CONFORMING, "good"),
+        reports::result(FAILING, "good"),
+        reports::unsupported(UNSUPPORTED),
+    ];
+    let report = reports::report_with(&reports::known(), good, None);
+    assert!(report.baseline.iter().all(|entry| entry.outdated));
+    let mut forger = Forger {
+        files: reports::timelines(&report),
+        report,
+    };
+    forger.report = of(&forger, cases()).unwrap().report;
+    assert!(forger.report.baseline.iter().all(|entry| !entry.outdated));
+    assert_eq!(forger.objections(), Vec::<String>::new());
+}
+
 #[test]
 fn other_timelines_are_refused() {
     let mut edited = honest();
