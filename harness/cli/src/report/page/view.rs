@@ -353,7 +353,7 @@ pub(super) fn verdict_of(report: &ConformanceReport) -> VerdictView {
         words.push(format!("{} not judged", requirements.not_judged));
     }
     if requirements.known > 0 {
-        words.push(count(requirements.known, "known deviation"));
+        words.push(format!("{} broken as the baseline says", requirements.known));
     }
     if cases.with_remarks > 0 {
         words.push(format!("{} with remarks", count(cases.with_remarks, "case")));

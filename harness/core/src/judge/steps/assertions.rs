@@ -7,7 +7,7 @@ use std::{
 
 use super::{DifferenceKind, Finding, Judged, Ran, before_clean_up, difference};
 use crate::{
-    case::model::{Assertion, Expect, Mode},
+    case::model::{Assertion, Expect, Mode, Subject},
     names::RequirementId,
     pattern::path,
     timeline::{Entry, StepEnd, Timeline},
@@ -172,7 +172,12 @@ fn outcome(assertion: &Assertion, standpoint: Standpoint, run: &Ran<'_>, timelin
 
 /// The field in which what was seen differs, and how.
 fn how_it_differs(assertion: &Assertion, evidence: &Evidence, known: &Known) -> (Option<String>, DifferenceKind) {
-    let of_objects = !matches!(assertion.condition.expect, Expect::Count(_));
+    // One of several objects has to match: those that do not are not wrong.
+    let is_one_of_several = matches!(
+        assertion.condition.of,
+        Subject::EventOf(_) | Subject::NoticeOf(_) | Subject::NewsOf(_)
+    );
+    let of_objects = !matches!(assertion.condition.expect, Expect::Count(_)) && !is_one_of_several;
     if let Some(difference) = difference(&evidence.mismatches, known).filter(|_| of_objects) {
         return difference;
     }
@@ -228,5 +233,64 @@ fn failed(
         at,
         mismatches: evidence.mismatches,
         follows: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        case::{
+            claims::Claims,
+            model::{Condition, ObjectRef, Phase, Place},
+        },
+        pattern::{Mismatch, Pattern},
+    };
+
+    /// Whether there is another warning must not make two defects of one.
+    #[test]
+    fn another_warning_is_the_same_difference_as_none() {
+        let workload = ObjectRef {
+            api_version: "apps/v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: Some("default".to_owned()),
+            name: "deploy".to_owned(),
+        };
+        let other = Mismatch {
+            path: String::new(),
+            expected: "a text with \"member1\"".to_owned(),
+            seen: "another text".to_owned(),
+            kind: DifferenceKind::Different,
+            weight: 1,
+        };
+        let differs = |of: Subject, mismatches: Vec<Mismatch>| {
+            let condition = Condition {
+                on: Place::Control,
+                of,
+                expect: Expect::Match(Pattern::from_value(&json!({"mentions": ["member1"]})).expect("a pattern")),
+            };
+            let assertion = Assertion {
+                mode: Mode::Now,
+                condition,
+                phase: Phase::Evict,
+                within: None,
+                proves: Claims::default(),
+            };
+            let evidence = Evidence {
+                seq: 0,
+                at: Duration::ZERO,
+                object: None,
+                mismatches,
+            };
+            how_it_differs(&assertion, &evidence, &Known::default())
+        };
+        let notice = || Subject::NoticeOf(workload.clone());
+        assert_eq!(differs(notice(), vec![other.clone()]), differs(notice(), Vec::new()));
+        assert_ne!(
+            differs(Subject::Object(workload.clone()), vec![other]).1,
+            DifferenceKind::Missing
+        );
     }
 }
