@@ -36,7 +36,7 @@ fn ids<'a>(ids: impl IntoIterator<Item = &'a RequirementId>) -> Vec<&'a str> {
 #[case::flink("flink-jobid-directly", &["REC-04"], &[])]
 // The hold ended at once, so that it is not known whether it was respected.
 #[case::held("held-by-finalizer", &["PRG-13", "REC-04"], &["PRG-01", "PRG-02", "PRG-03"])]
-#[case::not_back("not-back-while-purged-policy", &["PRG-01", "PRG-02", "PRG-03", "PRG-13"], &["PRG-11"])]
+#[case::not_back("not-back-while-purged-policy", &["PRG-02", "PRG-03", "PRG-13"], &["PRG-11"])]
 // The cut was healed before there was a task.
 #[case::cut_off("cut-off", &["REC-04"], &["PRG-03", "PRG-04", "PRG-12", "PRG-13", "PRG-15"])]
 #[case::cut_off_too("cut-off-cluster-scoped", &["REC-04"], &["PRG-03", "PRG-04", "PRG-12", "PRG-13", "PRG-15"])]

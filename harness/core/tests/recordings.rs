@@ -34,7 +34,7 @@ fn recording(name: &str) -> Timeline {
 #[case::deployment("scenario-deployment", &["REC-04"])]
 #[case::statefulset("scenario-statefulset", &["REC-04"])]
 #[case::flinkdeployment("scenario-flinkdeployment", &["REC-04"])]
-#[case::held_by_finalizer("origin-held-by-finalizer", &["PRG-01", "PRG-02", "PRG-03", "PRG-13", "REC-04"])]
+#[case::held_by_finalizer("origin-held-by-finalizer", &["PRG-02", "PRG-03", "PRG-13", "REC-04"])]
 #[case::path_misses("path-misses", &["REC-04", "STP-06"])]
 #[case::invalid_label_value("invalid-label-value", &["REC-04", "STP-12"])]
 #[case::unreachable("origin-unreachable-timeout", &["PRG-03", "PRG-13", "REC-01", "REC-04"])]

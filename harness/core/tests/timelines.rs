@@ -43,7 +43,7 @@ fn a_bad_timeline_fails_for_the_right_reason(
         ("label-added-later", "REC-01"),
         ("label-with-wrong-value", "REC-02"),
         ("named-before-old-is-gone", "PRG-13"),
-        ("new-before-old-is-gone", "PRG-01"),
+        ("new-before-old-is-gone", "PRG-02"),
         ("two-live-copies", "PRG-03"),
         ("task-without-predecessors", "REC-04")
     )]

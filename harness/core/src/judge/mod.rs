@@ -155,8 +155,14 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     // An invariant proves something only for the case that counts on it; everywhere else it can only refute.
     for invariant in &plan.invariants {
         let judged = invariants.judged.get(invariant).is_some_and(|count| *count > 0);
+        let title = invariants::title(*invariant);
+        let is_broken = invariants.findings.iter().any(|finding| finding.title == title);
         match steps.incomplete.clone() {
             Some(reason) => steps.leave_open(invariant.proves(), &reason),
+            // A finding may blame one of several requirements; it shows none of the others.
+            None if is_broken => {
+                steps.leave_open(invariant.proves(), "another requirement of the same check is broken");
+            }
             None if judged => proved.extend(invariant.proves()),
             None => steps.leave_open(invariant.proves(), "nothing happened that it applies to"),
         }
@@ -210,20 +216,40 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     }
 }
 
-/// Leaves out findings about a value that is not a valid label value, if the value is not the one that was collected: the
-/// copy would have its label if the value had been read as it should be.
+/// A finding of an invariant that follows from another finding of the same run.
+struct Follows {
+    /// Requirements that the cause refutes, at least one of them.
+    from: &'static [&'static str],
+    /// Requirement that the consequence refutes.
+    refuted: &'static str,
+    reason: &'static str,
+}
+
+const FOLLOWING: [Follows; 2] = [
+    Follows {
+        from: &["STP-01", "STP-07"],
+        refuted: "STP-12",
+        reason: "the value in the task is not the one that was collected",
+    },
+    Follows {
+        from: &["PRG-04"],
+        refuted: "REC-01",
+        reason: "the new copy was created while the failed cluster could not be reached",
+    },
+];
+
+/// Leaves out findings of invariants that follow from another finding, so that one defect is blamed once.
 fn leave_out_consequences(steps: &mut step_runs::Judged, invariants: &mut invariants::Judged) {
     let refutes = |finding: &Finding, id: &str| finding.requirements.iter().any(|it| it.as_str() == id);
-    let is_misread = |finding: &Finding| refutes(finding, "STP-01") || refutes(finding, "STP-07");
-    if !steps.findings.iter().chain(&invariants.findings).any(is_misread) {
-        return;
-    }
-    let consequences = invariants.findings.extract_if(.., |finding| refutes(finding, "STP-12"));
-    for finding in consequences {
-        steps.leave_open(
-            finding.requirements,
-            "the value in the task is not the one that was collected",
-        );
+    for Follows { from, refuted, reason } in FOLLOWING {
+        let is_cause = |finding: &Finding| from.iter().any(|id| refutes(finding, id));
+        if !steps.findings.iter().chain(&invariants.findings).any(is_cause) {
+            continue;
+        }
+        let consequences = invariants.findings.extract_if(.., |finding| refutes(finding, refuted));
+        for finding in consequences {
+            steps.leave_open(finding.requirements, reason);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Found, History, finding, pods, workload::key};
+use super::{Found, History, blaming, finding, pods, workload::key};
 use crate::{
     case::model::Invariant,
     judge::{
@@ -13,7 +13,8 @@ use crate::{
     timeline::{Change, ObjectId},
 };
 
-/// PRG-01, PRG-02: under Directly an object is created on another cluster only when it is absent from the origin.
+/// PRG-01, PRG-02: under Directly an object is created on another cluster only when it is absent from the origin. PRG-02 is
+/// broken if the old copy is only marked for deletion.
 pub(super) fn origin_gone_first(history: &History<'_>) -> Found {
     let mut found = Found::default();
     for task in history
@@ -56,16 +57,16 @@ pub(super) fn origin_gone_first(history: &History<'_>) -> Found {
                 There::No => {}
                 There::Yes(old) => {
                     let marked = old.1.object.pointer("/metadata/deletionTimestamp").is_some();
-                    let still = if marked {
-                        "still there, marked for deletion"
+                    let (blamed, still) = if marked {
+                        ("PRG-02", "still there, marked for deletion")
                     } else {
-                        "still there"
+                        ("PRG-01", "still there")
                     };
                     let seen = format!(
                         "created on {} while the one on {} is {still}",
                         revision.cluster, task.from
                     );
-                    found.findings.push(of(seen));
+                    found.findings.push(blaming(of(seen), blamed));
                 }
                 There::Unknown(gone) => {
                     let seen = too_close(gone, (entry, revision));

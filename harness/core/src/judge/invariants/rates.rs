@@ -244,7 +244,11 @@ fn tell(history: &History<'_>, task: &Task, rate: &InForce, seen: String, found:
         Invariant::EvictionRateKept,
         entry,
         Some(task.binding.clone()),
-        format!("at most {} evictions a second from {}", rate.rate, task.from),
+        if rate.rate < 1.0 {
+            format!("at most one eviction every {:.0} s from {}", 1.0 / rate.rate, task.from)
+        } else {
+            format!("at most {} evictions a second from {}", rate.rate, task.from)
+        },
         seen,
     );
     found.findings.push(blaming(told, rate.says));

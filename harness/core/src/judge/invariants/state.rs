@@ -341,8 +341,8 @@ fn lacking<'a>(
         DifferenceKind::Missing
     };
     let blamed = match (is_label_value(value), other) {
-        (false, _) => "STP-12",
-        (true, Some(_)) => "REC-02",
+        (_, Some(_)) => "REC-02",
+        (false, None) => "STP-12",
         (true, None) => "REC-01",
     };
     Some(blaming(Finding { kind, ..told }, blamed))

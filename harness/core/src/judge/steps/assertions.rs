@@ -249,7 +249,7 @@ mod tests {
         pattern::{Mismatch, Pattern},
     };
 
-    /// Whether there is another warning must not make two defects of one.
+    /// Otherwise one defect would be reported twice.
     #[test]
     fn another_warning_is_the_same_difference_as_none() {
         let workload = ObjectRef {
