@@ -332,6 +332,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_copy_that_must_not_exist_yet_is_not_blamed_for_its_labels() {
+        let missing = |id: &str| finding(id, None, DifferenceKind::Missing);
+        let left = |of_step: &str| {
+            let mut steps = step_runs::Judged::default();
+            steps.findings.push(missing(of_step));
+            let mut invariants = invariants::Judged::default();
+            invariants.findings.extend(["REC-01", "STP-12", "POL-01"].map(missing));
+            leave_out_consequences(&mut steps, &mut invariants);
+            let texts = |ids: &BTreeSet<RequirementId>| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+            (
+                texts(&requirements(&invariants.findings)),
+                texts(&steps.left_open.into_keys().collect()),
+            )
+        };
+        let told = |broken: &[&str], open: &[&str]| {
+            let [broken, open] = [broken, open].map(|ids| ids.iter().map(ToString::to_string).collect());
+            (broken, open)
+        };
+        assert_eq!(left("PRG-04"), told(&["POL-01", "STP-12"], &["REC-01"]));
+        assert_eq!(left("STP-07"), told(&["POL-01", "REC-01"], &["STP-12"]));
+        assert_eq!(left("REC-04"), told(&["POL-01", "REC-01", "STP-12"], &[]));
+    }
+
     /// A difference that the baseline knows must not hide another one of the same requirement.
     #[test]
     fn steps_name_a_difference_as_invariants_do_unless_it_is_in_another_field() {

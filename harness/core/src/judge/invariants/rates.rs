@@ -245,7 +245,8 @@ fn tell(history: &History<'_>, task: &Task, rate: &InForce, seen: String, found:
         entry,
         Some(task.binding.clone()),
         if rate.rate < 1.0 {
-            format!("at most one eviction every {:.0} s from {}", 1.0 / rate.rate, task.from)
+            let secs = (1e3 / rate.rate).round() / 1e3;
+            format!("at most one eviction every {secs} s from {}", task.from)
         } else {
             format!("at most {} evictions a second from {}", rate.rate, task.from)
         },
