@@ -3,13 +3,10 @@
 use crate::terminal::{errln, outln};
 use std::{collections::BTreeSet, fs, path::Path};
 
-use baton_core::{
-    names::CaseId,
-    report::{
-        ConformanceReport,
-        model::JudgedBy,
-        verify::{self, Rejudged, Verification, VerifyContext},
-    },
+use baton_core::report::{
+    ConformanceReport,
+    model::JudgedBy,
+    verify::{self, Rejudged, Verification, VerifyContext},
 };
 
 use super::{Exit, InputError, parse_report, read_report, read_text, with_suite, write};
@@ -110,11 +107,8 @@ pub(super) fn rejudge(roots: &Roots, evidence: &Evidence, output: &Path) -> Resu
 }
 
 fn write_again(again: &Rejudged, output: &Path) -> Result<(), InputError> {
-    if !again.changed.is_empty() {
-        outln!(
-            "note: not judged, because the suite has changed them since the run: {}",
-            show::some(again.changed.iter().map(CaseId::as_str))
-        );
+    for objection in &again.changed {
+        outln!("note: not judged: {objection}");
     }
     write(output, &again.report.to_yaml()?)?;
     Ok(())

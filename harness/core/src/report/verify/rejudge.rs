@@ -3,12 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Again, Objection, VerifyContext};
-use crate::{
-    names::CaseId,
-    report::{
-        baseline, build,
-        model::{CaseOutcome, CaseReport, ConformanceReport, JudgedBy},
-    },
+use crate::report::{
+    baseline, build,
+    model::{CaseOutcome, CaseReport, ConformanceReport, JudgedBy},
 };
 
 /// A report that was judged again.
@@ -16,9 +13,9 @@ use crate::{
 pub struct Rejudged {
     /// The new report of the same run.
     pub report: ConformanceReport,
-    /// Cases that the suite has changed or removed since the run. Their timelines say nothing about the cases of today, so
-    /// that the new report lists them as cases that could not be run.
-    pub changed: Vec<CaseId>,
+    /// Objections to cases that the suite does not have, or has changed since the run. Their timelines say nothing about the
+    /// cases of today, so that the new report lists them as cases that could not be run.
+    pub changed: Vec<Objection>,
 }
 
 /// Judges the timelines of a report again. Everything that the run fixed stays: the implementation, the selected cases, the
@@ -38,15 +35,16 @@ pub fn rejudge(
     for (reported, again) in report.cases.iter().zip(again.cases) {
         match again {
             Ok(case) => cases.push(case),
-            Err(Objection::OtherCase(id) | Objection::NoSuchCase(id)) => {
-                changed.push(id);
+            Err(objection @ (Objection::OtherCase(_) | Objection::NoSuchCase(_))) => {
+                changed.push(objection);
                 cases.push(reported.not_judged_again());
             }
             Err(objection) => objections.push(objection),
         }
     }
     if changed.len() == cases.len() {
-        objections.push(Objection::NothingJudged);
+        // Nothing is left to judge; each says what to do about its case.
+        objections.append(&mut changed);
     }
     if !objections.is_empty() {
         return Err(objections);
