@@ -4,6 +4,7 @@
 //! - [`judge_recording`] checks the invariants alone, on a timeline that no case belongs to; [`recorded`] also looks
 //!   for the steps of a case in it;
 //! - `step_runs` finds the steps of a run in its timeline, `steps` checks them;
+//! - `defects` leaves out and joins findings that show one defect;
 //! - [`Weighed`] sorts findings by their consequence for the implementation;
 //! - [`failovers`] finds the eviction tasks in a timeline, [`invariants`] judges them; `order` knows which of two events came
 //!   first, as far as the timeline's order goes;
@@ -11,6 +12,7 @@
 //! - [`snapshots`] makes the texts that are compared with files under `snapshots/`.
 
 mod allowances;
+mod defects;
 pub mod failovers;
 pub mod finding;
 pub mod invariants;
@@ -149,14 +151,13 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
         invariants.findings.clear();
         invariants.inconclusive.clear();
     }
-    leave_out_consequences(&mut steps, &mut invariants);
-    name_differences(&mut steps.findings, &invariants.findings);
+    let broken_checks = invariants.titles();
+    defects::each_once(&mut steps, &mut invariants, timeline);
     let mut proved: BTreeSet<RequirementId> = std::mem::take(&mut steps.proved);
     // An invariant proves something only for the case that counts on it; everywhere else it can only refute.
     for invariant in &plan.invariants {
         let judged = invariants.judged.get(invariant).is_some_and(|count| *count > 0);
-        let title = invariants::title(*invariant);
-        let is_broken = invariants.findings.iter().any(|finding| finding.title == title);
+        let is_broken = broken_checks.contains(&invariants::title(*invariant));
         match steps.incomplete.clone() {
             Some(reason) => steps.leave_open(invariant.proves(), &reason),
             // A finding may blame one of several requirements; it shows none of the others.
@@ -216,59 +217,6 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     }
 }
 
-/// A finding of an invariant that follows from another finding of the same run.
-struct Follows {
-    /// Requirements that the cause refutes, at least one of them.
-    from: &'static [&'static str],
-    /// Requirement that the consequence refutes.
-    refuted: &'static str,
-    reason: &'static str,
-}
-
-const FOLLOWING: [Follows; 2] = [
-    Follows {
-        from: &["STP-01", "STP-07"],
-        refuted: "STP-12",
-        reason: "the value in the task is not the one that was collected",
-    },
-    Follows {
-        from: &["PRG-04"],
-        refuted: "REC-01",
-        reason: "the new copy was created while the failed cluster could not be reached",
-    },
-];
-
-/// Leaves out findings of invariants that follow from another finding, so that one defect is blamed once.
-fn leave_out_consequences(steps: &mut step_runs::Judged, invariants: &mut invariants::Judged) {
-    let refutes = |finding: &Finding, id: &str| finding.requirements.iter().any(|it| it.as_str() == id);
-    for Follows { from, refuted, reason } in FOLLOWING {
-        let is_cause = |finding: &Finding| from.iter().any(|id| refutes(finding, id));
-        if !steps.findings.iter().chain(&invariants.findings).any(is_cause) {
-            continue;
-        }
-        let consequences = invariants.findings.extract_if(.., |finding| refutes(finding, refuted));
-        for finding in consequences {
-            steps.leave_open(finding.requirements, reason);
-        }
-    }
-}
-
-/// Gives the findings of steps the names that invariants have for the same difference. Steps of different cases see it in
-/// different ways, such as a number that is too high or an object that must not exist; an invariant names it the same way
-/// for every case. A difference in a field that the invariant does not judge keeps its own name.
-fn name_differences(of_steps: &mut [Finding], of_invariants: &[Finding]) {
-    for finding in of_steps.iter_mut().filter(|it| !it.requirements.is_empty()) {
-        let is_same = |it: &&Finding| {
-            let field = finding.field.is_none() || finding.field == it.field;
-            field && it.requirements == finding.requirements
-        };
-        if let Some(same) = of_invariants.iter().find(is_same) {
-            finding.field.clone_from(&same.field);
-            finding.kind = same.kind;
-        }
-    }
-}
-
 /// The requirements of a finding that is undecided, with the reason.
 fn undecided(finding: &Finding) -> impl Iterator<Item = (RequirementId, String)> {
     let reason = format!("{}: {}", finding.title, finding.seen);
@@ -309,66 +257,4 @@ fn vacuous<'a>(
             mismatches: Vec::new(),
             follows: None,
         })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn finding(requirement: &str, field: Option<&str>, kind: DifferenceKind) -> Finding {
-        Finding {
-            requirements: [requirement.into()].into(),
-            field: field.map(str::to_owned),
-            kind,
-            title: String::new(),
-            step: None,
-            expected: String::new(),
-            seen: String::new(),
-            object: None,
-            seq: 0,
-            at: std::time::Duration::ZERO,
-            mismatches: Vec::new(),
-            follows: None,
-        }
-    }
-
-    #[test]
-    fn a_copy_that_must_not_exist_yet_is_not_blamed_for_its_labels() {
-        let missing = |id: &str| finding(id, None, DifferenceKind::Missing);
-        let left = |of_step: &str| {
-            let mut steps = step_runs::Judged::default();
-            steps.findings.push(missing(of_step));
-            let mut invariants = invariants::Judged::default();
-            invariants.findings.extend(["REC-01", "STP-12", "POL-01"].map(missing));
-            leave_out_consequences(&mut steps, &mut invariants);
-            let texts = |ids: &BTreeSet<RequirementId>| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
-            (
-                texts(&requirements(&invariants.findings)),
-                texts(&steps.left_open.into_keys().collect()),
-            )
-        };
-        let told = |broken: &[&str], open: &[&str]| {
-            let [broken, open] = [broken, open].map(|ids| ids.iter().map(ToString::to_string).collect());
-            (broken, open)
-        };
-        assert_eq!(left("PRG-04"), told(&["POL-01", "STP-12"], &["REC-01"]));
-        assert_eq!(left("STP-07"), told(&["POL-01", "REC-01"], &["STP-12"]));
-        assert_eq!(left("REC-04"), told(&["POL-01", "REC-01", "STP-12"], &[]));
-    }
-
-    /// A difference that the baseline knows must not hide another one of the same requirement.
-    #[test]
-    fn steps_name_a_difference_as_invariants_do_unless_it_is_in_another_field() {
-        let rate = finding("RAT-01", Some("spec.gracefulEvictionTasks"), DifferenceKind::TooEarly);
-        let mut of_steps = [
-            finding("RAT-01", None, DifferenceKind::Different),
-            finding("RAT-01", Some("spec.gracefulEvictionTasks"), DifferenceKind::Missing),
-            finding("RAT-01", Some("spec.clusters"), DifferenceKind::Missing),
-            finding("EVQ-01", None, DifferenceKind::Different),
-        ];
-        let others = of_steps[2..].to_vec();
-        name_differences(&mut of_steps, std::slice::from_ref(&rate));
-        assert_eq!(of_steps[..2], [rate.clone(), rate]);
-        assert_eq!(of_steps[2..], others);
-    }
 }

@@ -9,7 +9,7 @@ const BROKEN: [(&str, &str, &str); 31] = [
         "originGoneBeforeDestinationCreated",
         "marked-counts-as-gone",
     ),
-    ("two-live-copies", "atMostOneLiveCopy", "old-copy-stays"),
+    ("two-live-copies", "atMostOneLiveCopy", "pods-outlive-the-object"),
     ("template-labelled", "noLabelOnTemplate", "labels-on-the-template"),
     ("predecessor-labelled", "noLabelOnPredecessor", "labels-back-home"),
     (

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Found, History, blaming, finding, pods, workload::key};
+use super::{Finding, Found, History, blaming, finding, pods, workload::key};
 use crate::{
     case::model::Invariant,
     judge::{
@@ -143,6 +143,7 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
         let copies: Vec<Placed<'_>> = on_members.filter(|(_, it)| !it.cluster.is_control()).collect();
         let mut holders: BTreeMap<&ClusterName, usize> = BTreeMap::new();
         let mut overlapping = false;
+        let mut first_overlap = None;
         for (place, (entry, revision)) in copies.iter().enumerate() {
             match revision.change {
                 Change::Deleted => drop(holders.remove(&revision.cluster)),
@@ -163,7 +164,10 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
                 let all = rivals.keys().map(|it| it.as_str()).collect::<Vec<_>>().join(" and ");
                 match overlap(&copies, &rivals, &history.precedence) {
                     There::No => {}
-                    There::Yes(_) => found.findings.push(of(format!("copies on {all} at the same time"))),
+                    There::Yes(_) => {
+                        first_overlap.get_or_insert(entry.seq);
+                        found.findings.push(of(format!("copies on {all} at the same time")));
+                    }
                     There::Unknown(gone) => found.cannot_tell(of(too_close(gone, (entry, revision)))),
                 }
             }
@@ -175,7 +179,10 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
                 found.cannot_tell(of(too_close(gone, (entry, revision))));
             }
         }
-        found.findings.extend(pods::overlap(history, task, &migrations));
+        // Pods of copies that overlap do so too.
+        let pods = pods::overlap(history, task, &migrations).into_iter();
+        let is_new = |finding: &Finding| first_overlap.is_none_or(|first| finding.seq < first);
+        found.findings.extend(pods.filter(is_new));
         shadows(history, &migrations, &copies, &mut found);
     }
     found

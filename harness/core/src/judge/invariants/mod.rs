@@ -76,6 +76,13 @@ pub struct Judged {
     pub judged: BTreeMap<Invariant, usize>,
 }
 
+impl Judged {
+    /// Returns the titles of the invariants that are broken.
+    pub fn titles(&self) -> BTreeSet<String> {
+        self.findings.iter().map(|finding| finding.title.clone()).collect()
+    }
+}
+
 /// Judges a timeline by all invariants but the exempt ones. Some ask what the target was started with: the plan says
 /// it.
 pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Plan>) -> Judged {
