@@ -3,6 +3,7 @@
 //!
 //! - [`of_failure`]: the cause of any failure; [`of_timeout`]: of a step that timed out;
 //! - `absent`: what is missing before a workload is scheduled; `stages`: what is missing after that;
+//! - `warnings`: the last warning about the workload;
 //! - `last`: the last write of the implementation, where nothing else is known.
 
 mod absent;
@@ -10,6 +11,7 @@ mod last;
 mod stages;
 #[cfg(test)]
 mod tests;
+mod warnings;
 
 use std::time::Duration;
 
@@ -19,7 +21,7 @@ use crate::{
     case::model::{ObjectRef, Phase},
     judge::Finding,
     select::BINDING_KINDS,
-    timeline::{Change, Entry, Event, Mark, ObjectId, Revision, StepEnd, Timeline, World},
+    timeline::{Entry, Event, Mark, ObjectId, StepEnd, Timeline, World},
 };
 
 pub use crate::timeline::Cause;
@@ -60,30 +62,32 @@ pub fn of_failure(timeline: &Timeline, findings: &[Finding]) -> Option<Cause> {
     let Some((at, wait)) = waited else {
         return Some(last::of_finding(timeline, finding));
     };
-    of_timed_out(entries, at, wait).or_else(|| Some(last::of_timeout(&entries[..at])))
+    of_timed_out(entries, at, wait, Some(finding)).or_else(|| Some(last::of_timeout(&entries[..at])))
 }
 
 /// Returns the likely cause of a step that timed out; `None` if no step did, or if nothing points to a cause.
 pub fn of_timeout(timeline: &Timeline) -> Option<Cause> {
     let entries = timeline.entries();
     let (at, wait) = timed_out(entries, |_| true)?;
-    of_timed_out(entries, at, wait)
+    of_timed_out(entries, at, wait, None)
 }
 
-fn of_timed_out(entries: &[Entry], index: usize, (phase, waited): (&str, Duration)) -> Option<Cause> {
-    let at = entries[index].at;
-    of_wait(&entries[..index], phase, at.saturating_sub(waited), at)
-}
-
-/// Returns the likely cause for which a step that began at `began` still waits after these entries; `None` if nothing
-/// points to one.
-pub fn of_wait(entries: &[Entry], phase: &str, began: Duration, now: Duration) -> Option<Cause> {
+/// Returns the likely cause for which a step with this finding, if it is known, timed out at an entry.
+fn of_timed_out(
+    entries: &[Entry],
+    index: usize,
+    (phase, waited): (&str, Duration),
+    finding: Option<&Finding>,
+) -> Option<Cause> {
+    let now = entries[index].at;
+    let began = now.saturating_sub(waited);
+    let entries = &entries[..index];
     let world = World::after(entries);
     several_clusters(&world)
         .or_else(|| tolerated(&world, entries, now))
         .or_else(|| without_status(&world).filter(|_| phase == Phase::Collect.name()))
         .or_else(|| not_applied(&world))
-        .or_else(|| last_warning(&entries[since(entries, began)..]))
+        .or_else(|| warnings::last(&entries[since(entries, began)..], &world, finding))
         .or_else(|| absent::of_another_version(&world))
         .or_else(|| absent::unbound(&world))
         .or_else(|| false_condition(&world))
@@ -257,28 +261,6 @@ fn not_applied(world: &World) -> Option<Cause> {
         let text = format!("{} {}: not applied on {cluster}: {message}", id.kind, id.name);
         Some(Cause::new("a copy is not applied", text))
     })
-}
-
-/// Words of warnings about two writers at once, of which one tries again.
-const RACES: [&str; 3] = [
-    "\" already exists",
-    "the object has been modified",
-    "Operation cannot be fulfilled",
-];
-
-fn last_warning(entries: &[Entry]) -> Option<Cause> {
-    let mut warnings = entries.iter().rev().filter_map(|entry| match &entry.event {
-        Event::Revision(Revision {
-            kind, object, change, ..
-        }) if *change != Change::Deleted && object["type"] == "Warning" => {
-            let reason = text(object, "/reason").unwrap_or("without a reason");
-            let message = event_message(kind, object)?;
-            let is_race = RACES.iter().any(|words| message.contains(words));
-            (!is_race).then(|| Cause::new(format!("Warning {reason}"), message))
-        }
-        Event::Revision(_) | Event::Mark(_) => None,
-    });
-    warnings.next()
 }
 
 /// Finds a false condition of a binding or a Work.

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::names::ClusterName;
+use crate::{
+    names::ClusterName,
+    timeline::{Change, Revision},
+};
 
 fn timeline(objects: &[(&str, Value)]) -> Timeline {
     timed_out_after(Duration::ZERO, objects)
@@ -236,4 +239,47 @@ fn a_cause_of_another_step_than_that_of_the_finding_is_none() {
         "Warning Blocked"
     );
     assert_eq!(of_failure(&warned, &[finding(Some(7), 1)]).unwrap().group, "two copies");
+}
+
+#[test]
+fn a_warning_about_another_workload_is_no_cause() {
+    let bound = |name: &str| {
+        let resource = json!({"kind": "Deployment", "namespace": "default", "name": name});
+        let metadata = json!({"name": format!("{name}-deployment"), "namespace": "default"});
+        let spec = json!({"clusters": [{"name": "member1"}], "resource": resource});
+        ("ResourceBinding", json!({"metadata": metadata, "spec": spec}))
+    };
+    let (kind, mut event) = warning();
+    event["involvedObject"] = json!({"kind": "Deployment", "namespace": "default", "name": "other"});
+    let warned = timeline(&[bound("deploy"), bound("other"), (kind, event)]);
+    let of_binding = |name: &str| Finding {
+        object: Some(ObjectId {
+            cluster: ClusterName::control(),
+            kind: "ResourceBinding".to_owned(),
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+        }),
+        ..finding(Some(0), 4)
+    };
+    let group = |finding: Finding| of_failure(&warned, &[finding]).unwrap().group;
+    assert_eq!(group(of_binding("other-deployment")), "Warning Blocked");
+    assert_ne!(group(of_binding("deploy-deployment")), "Warning Blocked");
+    let of_policy = finding(Some(0), 4);
+    assert_eq!(group(of_policy), "Warning Blocked", "it may be about anything");
+}
+
+#[test]
+fn no_warning_explains_a_wrong_value_in_a_task() {
+    let warned = timeline(&[warning()]);
+    let wrong = |field: &str| Finding {
+        field: Some(field.to_owned()),
+        kind: crate::judge::DifferenceKind::Different,
+        ..finding(Some(0), 2)
+    };
+    let group = |field: &str| of_failure(&warned, &[wrong(field)]).unwrap().group;
+    assert_eq!(group("spec.clusters[].name"), "Warning Blocked");
+    assert_ne!(
+        group("spec.gracefulEvictionTasks[].preservedLabelState[]"),
+        "Warning Blocked"
+    );
 }

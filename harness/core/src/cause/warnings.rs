@@ -1,0 +1,76 @@
+//! Warnings as likely causes: the last one about the workload that a step waits for.
+
+use serde_json::Value;
+
+use super::{Cause, bindings, event_message, text};
+use crate::{
+    judge::{DifferenceKind, Finding},
+    select::BINDING_KINDS,
+    timeline::{Change, Entry, Event, Revision, World},
+};
+
+/// Words of warnings about two writers at once, of which one tries again.
+const RACES: [&str; 3] = [
+    "\" already exists",
+    "the object has been modified",
+    "Operation cannot be fulfilled",
+];
+
+/// Kind, namespace and name.
+type Named<'a> = (&'a str, &'a str, &'a str);
+
+/// Prefix of the fields of a task.
+const OF_TASK: &str = "spec.gracefulEvictionTasks[].";
+
+/// Returns the last warning, unless it is about another workload than the finding. A task with a wrong value was written all
+/// the same, so that no warning explains it.
+pub(super) fn last(entries: &[Entry], world: &World, finding: Option<&Finding>) -> Option<Cause> {
+    let is_wrong_task = |finding: &Finding| {
+        let is_of_task = finding.field.as_deref().is_some_and(|it| it.starts_with(OF_TASK));
+        is_of_task && finding.kind == DifferenceKind::Different
+    };
+    if finding.is_some_and(is_wrong_task) {
+        return None;
+    }
+    let object = finding.and_then(|finding| finding.object.as_ref());
+    let object = object.map(|id| (id.kind.as_str(), id.namespace.as_str(), id.name.as_str()));
+    let workload = object.and_then(|object| workload_of(world, object));
+    let mut warnings = entries.iter().rev().filter_map(|entry| match &entry.event {
+        Event::Revision(Revision {
+            kind, object, change, ..
+        }) if *change != Change::Deleted && object["type"] == "Warning" => {
+            let reason = text(object, "/reason").unwrap_or("without a reason");
+            let message = event_message(kind, object)?;
+            let is_race = RACES.iter().any(|words| message.contains(words));
+            let about = about(object).and_then(|it| workload_of(world, it));
+            let is_of_another = workload.zip(about).is_some_and(|(one, other)| one != other);
+            (!is_race && !is_of_another).then(|| Cause::new(format!("Warning {reason}"), message))
+        }
+        Event::Revision(_) | Event::Mark(_) => None,
+    });
+    warnings.next()
+}
+
+/// Returns the object that an Event is about.
+fn about(event: &Value) -> Option<Named<'_>> {
+    // core/v1 and events.k8s.io/v1 name it differently.
+    let object = ["involvedObject", "regarding"].iter().find_map(|it| event.get(it))?;
+    named(object)
+}
+
+/// Returns the workload that an object is, or whose binding it is; `None` for other objects.
+fn workload_of<'a>(world: &'a World, object: Named<'a>) -> Option<Named<'a>> {
+    let mut of_bindings = bindings(world).filter_map(|(id, binding)| {
+        let binding_id = (id.kind.as_str(), id.namespace.as_str(), id.name.as_str());
+        Some((binding_id, named(&binding["spec"]["resource"])?))
+    });
+    let is_binding = BINDING_KINDS.contains(&object.0);
+    let (_, workload) =
+        of_bindings.find(|(binding, workload)| object == if is_binding { *binding } else { *workload })?;
+    Some(workload)
+}
+
+fn named(object: &Value) -> Option<Named<'_>> {
+    let namespace = text(object, "/namespace").unwrap_or_default();
+    Some((text(object, "/kind")?, namespace, text(object, "/name")?))
+}
