@@ -178,6 +178,7 @@ fn wait_for_nothing() -> Action {
     Action::Wait {
         until,
         phase,
+        within: None,
         otherwise: None,
     }
 }

@@ -48,6 +48,7 @@ fn wait() -> Action {
     Action::Wait {
         until: gone(),
         phase: Phase::Purge,
+        within: None,
         otherwise: None,
     }
 }

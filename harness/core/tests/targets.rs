@@ -170,6 +170,13 @@ fn what_cannot_be_told_is_said() {
         .unwrap_err();
     let told = "needs the option graceful-eviction-timeout=30s; this target runs with 10m and cannot be told";
     assert_eq!(lacking, [told]);
+    let lacking = karmada
+        .setup_for(&asked(&both, &[("graceful-eviction-timeout", "default")]), true)
+        .unwrap_err();
+    let told = "needs the default of the option graceful-eviction-timeout, which this target always sets";
+    assert_eq!(lacking, [told]);
+    let told = karmada.setup_for(&asked(&both, &[("resource-eviction-rate", "default")]), true);
+    assert_eq!(told, Ok(karmada.controller.clone()), "it does not set the option");
     // A case that names one gate relies on the default of the other.
     let lacking = karmada.setup_for(&asked(&[("Failover", true)], &[]), true).unwrap_err();
     let told = "needs the feature gate StatefulFailoverInjection=false; this target runs with true and cannot be told";
@@ -187,6 +194,9 @@ fn what_can_be_told_is_what_a_case_asks_for() {
     let setup = asked(&[("Failover", true)], &[("resource-eviction-rate", "2")]);
     let told = reference.setup_for(&setup, false).unwrap();
     assert_eq!(told.options, setup.options);
+    let by_default = [("resource-eviction-rate", "default")];
+    let setup = reference.setup_for(&asked(&[("Failover", true)], &by_default), false);
+    assert_eq!(setup.unwrap().options, asked(&[], &[]).options);
     let off_as_by_default = [("Failover", true), ("StatefulFailoverInjection", false)];
     assert_eq!(told.feature_gates, asked(&off_as_by_default, &[]).feature_gates);
     let lacking = reference.setup_for(&asked(&[("Magic", true)], &[]), false).unwrap_err();

@@ -260,8 +260,8 @@ fn options(setup: &ControllerSetup) -> Result<Options, TargetError> {
     for (gate, on) in &setup.feature_gates {
         options.set_gate(gate, *on).map_err(refused)?;
     }
-    for (name, value) in &setup.options {
-        options.set(name, value).map_err(refused)?;
+    for (name, value) in setup.without_defaults().options {
+        options.set(&name, &value).map_err(refused)?;
     }
     Ok(options)
 }

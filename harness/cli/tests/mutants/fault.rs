@@ -245,7 +245,7 @@ impl Fault {
 
     /// Returns the set-up that the controller is started with.
     pub fn set_up(&self, setup: &ControllerSetup) -> ControllerSetup {
-        let mut setup = setup.clone();
+        let mut setup = setup.without_defaults();
         for edit in &self.setup {
             edit(&mut setup);
         }

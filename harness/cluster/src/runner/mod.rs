@@ -379,8 +379,9 @@ impl Run<'_> {
             Action::Wait {
                 until,
                 phase,
+                within,
                 otherwise,
-            } => match (self.wait_for(until, *phase).await, otherwise) {
+            } => match (self.wait_for(until, *phase, *within).await, otherwise) {
                 (StepEnd::TimedOut { .. }, Some(reason)) if self.given_up.is_none() => {
                     StepEnd::Unsupported { reason: reason.clone() }
                 }

@@ -36,13 +36,21 @@ fn revision(object: &Value) -> Option<u64> {
 }
 
 impl Run<'_> {
-    /// Waits until a condition holds.
-    pub(super) async fn wait_for(&mut self, until: &Condition, phase: Phase) -> StepEnd {
-        let time = self.timeouts.of(phase);
+    /// Waits until a condition holds, at most for the time of the case or of the phase.
+    pub(super) async fn wait_for(&mut self, until: &Condition, phase: Phase, within: Option<Duration>) -> StepEnd {
+        let time = self.limit(phase, within);
         match self.watch(Mode::Eventually, until, time).await {
             Ok(Outcome::Held(_)) => StepEnd::Done,
             Ok(Outcome::Failed(_)) => StepEnd::timed_out(phase.name(), time),
             Err(waited) => StepEnd::timed_out(phase.name(), waited),
+        }
+    }
+
+    /// Returns the time limit of a step: that of the case, if it sets one.
+    fn limit(&self, phase: Phase, within: Option<Duration>) -> Duration {
+        match within {
+            Some(time) => time.mul_f64(self.timeouts.factor) + self.timeouts.slack,
+            None => self.timeouts.of(phase),
         }
     }
 
@@ -55,10 +63,7 @@ impl Run<'_> {
                 self.let_pass(time).await;
                 return StepEnd::Done;
             }
-            Mode::Eventually | Mode::Observed | Mode::FirstSeen => match assertion.within {
-                Some(time) => time.mul_f64(self.timeouts.factor) + self.timeouts.slack,
-                None => self.timeouts.of(assertion.phase),
-            },
+            Mode::Eventually | Mode::Observed | Mode::FirstSeen => self.limit(assertion.phase, assertion.within),
         };
         match self.watch(assertion.mode, &assertion.condition, time).await {
             Ok(_) => StepEnd::Done,

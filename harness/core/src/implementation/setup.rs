@@ -51,7 +51,15 @@ impl TargetSpec {
         }
         for (option, value) in &asked.options {
             let now = self.controller.options.get(option);
-            if self.settable.options.contains(option) {
+            if value == ControllerSetup::DEFAULT {
+                if now.is_none() || self.settable.options.contains(option) {
+                    setup.options.remove(option);
+                } else {
+                    lacking.push(format!(
+                        "needs the default of the option {option}, which this target always sets"
+                    ));
+                }
+            } else if self.settable.options.contains(option) {
                 setup.options.insert(option.clone(), value.clone());
             } else if now != Some(value) {
                 let runs = now.map_or("does not say how it runs".to_owned(), |now| format!("runs with {now}"));

@@ -49,7 +49,7 @@ const SIMULATED: &str = "simulator.baton.dev/";
 
 impl Plan {
     /// The factor that this plan can bear, which is at least `wanted`: its periods stay whole seconds and do not fall
-    /// below [`FLOOR`]. It is 1 for a plan that names no period, or starts the target again.
+    /// below [`FLOOR`]. It is 1 for a plan that names no period, starts the target again, or relies on the default of an option.
     pub fn bearable(&self, setup: &ControllerSetup, wanted: f64) -> f64 {
         let mut found = Periods::default();
         for step in &self.steps {
@@ -66,7 +66,10 @@ impl Plan {
             |step: &PlannedStep| matches!(step.action, Action::Inject(Fault::StartController) | Action::Start(_));
         // A rate is not a period: evictions at a rate take as long as ever.
         let has_rate = setup.options.keys().any(|name| name.ends_with("-rate"));
-        let relies_on_others = (named.is_none() && !found.for_ever) || has_rate || found.by_default;
+        let relies_on_others = (named.is_none() && !found.for_ever)
+            || has_rate
+            || found.by_default
+            || self.controller.relies_on_defaults();
         if wanted >= 1.0 || relies_on_others || self.steps.iter().any(restarts) {
             return 1.0;
         }
@@ -395,6 +398,43 @@ mod tests {
             bearable(vec![tolerating(&[300]), Action::Inject(Fault::StartController)]),
             1.0,
         );
+    }
+
+    /// A program's own default is as long as ever.
+    #[test]
+    fn a_plan_that_relies_on_a_default_is_not_faster() {
+        let with_grace = |value: &str| {
+            let mut plan = plan(vec![tolerating(&[300])]);
+            plan.controller.options.insert("grace".to_owned(), value.to_owned());
+            plan.bearable(&plan.controller.without_defaults(), 0.05)
+        };
+        assert!(with_grace("10m") < 1.0);
+        assert!(with_grace(ControllerSetup::DEFAULT) >= 1.0);
+    }
+
+    #[test]
+    fn a_wait_has_less_time_with_its_own_limit_and_the_same_with_that_of_a_phase() {
+        let wait = |within: Option<u64>| Action::Wait {
+            until: Condition {
+                on: Place::Control,
+                of: crate::case::model::Subject::Cluster("origin".into()),
+                expect: Expect::Present,
+            },
+            phase: Phase::Schedule,
+            within: within.map(Duration::from_secs),
+            otherwise: None,
+        };
+        let plan = plan(vec![tolerating(&[300]), wait(Some(200)), wait(None)]);
+        let limits = plan
+            .faster(0.05)
+            .steps
+            .iter()
+            .map(|step| match &step.action {
+                Action::Wait { within, .. } => *within,
+                _ => None,
+            })
+            .collect::<Vec<_>>();
+        assert_eq!(limits, [None, Some(Duration::from_secs(10) + MARGIN), None]);
     }
 
     #[test]

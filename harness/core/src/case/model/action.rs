@@ -9,6 +9,7 @@ use super::{
     Assertion, CommandRun, Condition, Facts, Fault, MetricAssertion, Mode, ObjectRef, Phase, Place, Sequence, Snapshot,
     Start, Subject, Taint, Write,
     rewrite::{self, Period, Rewrite},
+    words,
 };
 use crate::{
     names::{RequirementId, RoleName},
@@ -140,6 +141,9 @@ pub enum Action {
         until: Condition,
         /// The phase whose timeout counts.
         phase: Phase,
+        /// Time limit in the place of the phase's timeout.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        within: Option<Duration>,
         /// `orUnsupported`: what the implementation has not if it does not come, so that the case is not for it.
         #[serde(skip_serializing_if = "Option::is_none")]
         otherwise: Option<String>,
@@ -330,10 +334,12 @@ impl Action {
             Self::Wait {
                 until,
                 phase,
+                within,
                 otherwise,
             } => Self::Wait {
                 until: until.rewritten(by),
                 phase,
+                within: within.map(|time| by.time(Period::Limit, time)),
                 otherwise,
             },
             Self::Assert(assertion) => Self::Assert(Assertion {
@@ -412,18 +418,13 @@ impl fmt::Display for Action {
             Self::Start(start) => start.fmt(f),
             Self::Run(run) => run.fmt(f),
             Self::Elapse(time) => write!(f, "let {} s pass", time.as_secs_f64()),
-            Self::Settle(most) => {
-                write!(f, "wait until every failover is over, at most {} s", most.as_secs_f64())
-            }
+            Self::Settle(most) => write!(f, "wait until every failover is over, at most {} s", most.as_secs_f64()),
             Self::Wait {
                 until,
                 phase,
+                within,
                 otherwise,
-            } => {
-                write!(f, "wait until {until} (phase {})", phase.name())?;
-                let otherwise = otherwise.as_ref();
-                otherwise.map_or(Ok(()), |reason| write!(f, ", unsupported otherwise: {reason}"))
-            }
+            } => words::wait(until, &words::limit(*phase, *within), otherwise.as_deref(), f),
             Self::Assert(assertion) => assertion.fmt(f),
             Self::Order(sequence) => sequence.fmt(f),
             Self::Metric(assertion) => assertion.fmt(f),

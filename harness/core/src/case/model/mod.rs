@@ -89,6 +89,24 @@ pub struct ControllerSetup {
     pub options: BTreeMap<String, String>,
 }
 
+impl ControllerSetup {
+    /// Value of an option in a case that relies on the default of the implementation: it is started without the option.
+    pub const DEFAULT: &str = "default";
+
+    /// Returns the set-up of a program: without the options that have their default.
+    #[must_use]
+    pub fn without_defaults(&self) -> Self {
+        let mut setup = self.clone();
+        setup.options.retain(|_, value| value != Self::DEFAULT);
+        setup
+    }
+
+    /// Returns `true` if a case relies on the default of an option.
+    pub fn relies_on_defaults(&self) -> bool {
+        self.options.values().any(|value| value == Self::DEFAULT)
+    }
+}
+
 /// One step of a case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {

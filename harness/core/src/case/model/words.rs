@@ -1,19 +1,29 @@
 //! Steps and conditions in words, as a plan prints them and a timeline keeps them.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
-use super::{Assertion, Condition, Count, Expect, MetricAssertion, Mode, Sequence, SnapshotPart, Subject};
+use super::{Assertion, Condition, Count, Expect, MetricAssertion, Mode, Phase, Sequence, SnapshotPart, Subject};
 use crate::{names::RequirementId, pattern::Bindings};
+
+/// Returns the time limit of a step: its own, or the phase whose timeout counts.
+pub(super) fn limit(phase: Phase, within: Option<Duration>) -> String {
+    within.map_or_else(
+        || format!("phase {}", phase.name()),
+        |time| format!("within {} s", time.as_secs_f64()),
+    )
+}
+
+/// Writes a wait with its time limit.
+pub(super) fn wait(until: &Condition, limit: &str, otherwise: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "wait until {until} ({limit})")?;
+    otherwise.map_or(Ok(()), |reason| write!(f, ", unsupported otherwise: {reason}"))
+}
 
 impl fmt::Display for Assertion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "assert {}: {}", self.mode, self.condition)?;
-        match (self.mode, self.within) {
-            (_, Some(time)) => write!(f, " (within {} s)", time.as_secs_f64())?,
-            (Mode::Eventually | Mode::Observed | Mode::FirstSeen, None) => {
-                write!(f, " (phase {})", self.phase.name())?;
-            }
-            (Mode::Now | Mode::Consistently(_) | Mode::Never, None) => {}
+        if self.within.is_some() || matches!(self.mode, Mode::Eventually | Mode::Observed | Mode::FirstSeen) {
+            write!(f, " ({})", limit(self.phase, self.within))?;
         }
         if self.proves.is_empty() {
             Ok(())
@@ -58,20 +68,27 @@ impl fmt::Display for Count {
     }
 }
 
-impl fmt::Display for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let none = Bindings::new();
-        let Self { on, of, expect } = self;
+impl Condition {
+    /// Returns the subject, with its place if it can be on several clusters: `Deployment deploy on origin`.
+    pub fn subject(&self) -> String {
+        let Self { on, of, .. } = self;
         match of {
-            Subject::Object(_) | Subject::EventOf(_) => write!(f, "{of} on {on} ")?,
+            Subject::Object(_) | Subject::EventOf(_) => format!("{of} on {on}"),
             Subject::BindingOf(_)
             | Subject::BindingsOf(_)
             | Subject::WorkOf { .. }
             | Subject::Cluster(_)
             | Subject::NoticeOf(_)
-            | Subject::NewsOf(_) => write!(f, "{of} ")?,
+            | Subject::NewsOf(_) => of.to_string(),
         }
-        match expect {
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let none = Bindings::new();
+        write!(f, "{} ", self.subject())?;
+        match &self.expect {
             Expect::Present => f.write_str("is there"),
             Expect::Absent => f.write_str("is not there"),
             Expect::Match(pattern) => write!(f, "is like {}", pattern.describe(&none)),

@@ -55,6 +55,11 @@ const AWAITED: &[(&str, &[Field])] = &[
                 "If it does not come in time, the case is unsupported for this reason, and not a deviation.",
             ),
             TIME,
+            Field::optional(
+                "within",
+                Holds::Time,
+                "How long to wait, in the place of a phase's timeout.",
+            ),
         ],
     ),
     (

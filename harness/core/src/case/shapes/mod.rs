@@ -18,7 +18,7 @@ const FEATURE_GATES: Field = Field::optional(
 const OPTIONS: Field = Field::optional(
     "options",
     Holds::Named(&Holds::Scalar),
-    "Options by name, without dashes.",
+    "Options by name, without dashes. In a case, the value `default` stands for a start without the option.",
 );
 
 /// How a controller is set up, in a case as in a target file.

@@ -59,12 +59,16 @@ impl Awaited {
 impl Reader<'_> {
     pub(super) fn wait(&mut self, node: &Node) -> Option<Action> {
         let (until, phase) = self.awaited(node, &shapes::WAIT)?;
+        let within = node
+            .get("within")
+            .and_then(|within| self.within(within, None, node.get("phase").is_some()));
         let otherwise = node
             .get("orUnsupported")
             .and_then(|node| self.decoder.text(node, "orUnsupported"));
         Some(Action::Wait {
             until,
             phase,
+            within,
             otherwise,
         })
     }
