@@ -46,12 +46,20 @@ pub fn order(
         }
         (Some((first, _)), Some((then, _))) if first.seq < then.seq => return judged.proved.extend(proves()),
         (Some((first, _)), Some((then, _))) => format!(
-            "the other way round: {} s, and {} s",
+            "the other way round: {} at {} s, and {} at {} s",
+            sequence.then,
             then.at.as_secs_f64(),
+            sequence.first,
             first.at.as_secs_f64()
         ),
-        (None, _) => format!("never so far: {}", sequence.first),
-        (_, None) => format!("never so far: {}", sequence.then),
+        (None, Some((then, _))) => format!(
+            "{} at {} s; not seen so far: {}",
+            sequence.then,
+            then.at.as_secs_f64(),
+            sequence.first
+        ),
+        (None, None) => format!("not seen so far: {}", sequence.first),
+        (Some(_), None) => format!("not seen so far: {}", sequence.then),
     };
     let (entry, revision) = then
         .or(first)
@@ -60,7 +68,7 @@ pub fn order(
         requirements: sequence.proves.clone(),
         field: None,
         kind,
-        title: "the order of two things".to_owned(),
+        title: format!("order: {}, then {}", sequence.first.subject(), sequence.then.subject()),
         step: Some(number),
         expected: format!("first {}; then {}", sequence.first, sequence.then),
         seen,

@@ -1,9 +1,12 @@
 //! Steps that look at an answer: to a start with another set-up, to a request, to a command. It stands in a mark of the
 //! step.
 
+use serde_json::Value;
+
 use super::{DifferenceKind, Finding, Judged, Ran, assertions::Ground, stops::ended_badly};
 use crate::{
     case::model::{Action, CommandRun, Expected, Refused, Start},
+    redact,
     timeline::{Event, Mark, Timeline},
 };
 
@@ -88,7 +91,7 @@ pub(super) fn refused(
         step: Some(number),
         expected: refused.to_string(),
         seen: status.map_or_else(
-            || "it was accepted".to_owned(),
+            || format!("it was accepted{}", with_mentioned(refused)),
             |status| format!("it was refused with {status}: {message}"),
         ),
         object: None,
@@ -97,6 +100,39 @@ pub(super) fn refused(
         mismatches: Vec::new(),
         follows: None,
     });
+}
+
+/// Returns the fields of a request that its refusal would mention: ` with jsonPath: "{ .status"`; nothing if it has none.
+fn with_mentioned(refused: &Refused) -> String {
+    let mut fields = Vec::new();
+    for write in refused.request.facts().writes {
+        find_mentioned(write.value, &refused.mentions, &mut fields);
+    }
+    if fields.is_empty() {
+        String::new()
+    } else {
+        format!(" with {}", fields.join(", "))
+    }
+}
+
+fn find_mentioned(value: &Value, mentions: &[String], fields: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members {
+                if mentions.contains(key) {
+                    fields.push(format!("{key}: {}", redact::shown(value)));
+                } else {
+                    find_mentioned(value, mentions, fields);
+                }
+            }
+        }
+        Value::Array(elements) => {
+            for element in elements {
+                find_mentioned(element, mentions, fields);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Judges the result of a command, which is in a mark of the step.
