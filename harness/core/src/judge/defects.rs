@@ -1,5 +1,7 @@
 //! One defect is blamed once: findings that follow from another one are left out, and findings of one event are joined.
 
+use std::collections::BTreeSet;
+
 use super::{Finding, invariants, step_runs};
 use crate::{
     names::RequirementId,
@@ -29,6 +31,8 @@ const FOLLOWING: [Follows; 2] = [
     },
 ];
 
+/// Requirements that the creation of a new copy breaks if the old one exists, or is marked for deletion.
+const OLD_COPY: [&str; 2] = ["PRG-01", "PRG-02"];
 /// Requirements that the creation of a new copy breaks if the old one still exists.
 const CREATED_TOO_EARLY: [&str; 3] = ["PRG-01", "PRG-02", "PRG-04"];
 /// Requirement that two copies break.
@@ -38,6 +42,7 @@ const TWO_COPIES: &str = "PRG-03";
 /// creation.
 pub(super) fn each_once(steps: &mut step_runs::Judged, invariants: &mut invariants::Judged, timeline: &Timeline) {
     leave_out_consequences(steps, invariants, timeline);
+    blame_like_invariants(steps, &invariants.findings);
     name_differences(&mut steps.findings, &invariants.findings);
     join_creations(&mut steps.findings, &mut invariants.findings);
 }
@@ -115,6 +120,30 @@ fn name_differences(of_steps: &mut [Finding], of_invariants: &[Finding]) {
     }
 }
 
+/// Blames in steps what an invariant blames for the same creation: a step does not know whether the old copy was only
+/// marked for deletion.
+fn blame_like_invariants(steps: &mut step_runs::Judged, of_invariants: &[Finding]) {
+    let of_old_copy = |finding: &Finding| {
+        let mut ids = finding.requirements.iter();
+        finding.field.is_none() && !finding.requirements.is_empty() && ids.all(|id| OLD_COPY.contains(&id.as_str()))
+    };
+    for finding in steps.findings.iter_mut().filter(|it| of_old_copy(it)) {
+        let is_same = |it: &&Finding| of_old_copy(it) && it.seq == finding.seq && it.object == finding.object;
+        let Some(same) = of_invariants.iter().find(is_same) else {
+            continue;
+        };
+        let before = std::mem::replace(&mut finding.requirements, same.requirements.clone());
+        for id in before.difference(&same.requirements) {
+            let reason = format!("{} is broken by the same creation", texts(&same.requirements));
+            steps.left_open.entry(id.clone()).or_insert(reason);
+        }
+    }
+}
+
+fn texts(ids: &BTreeSet<RequirementId>) -> String {
+    ids.iter().map(RequirementId::as_str).collect::<Vec<_>>().join(", ")
+}
+
 /// Joins the finding that a copy is the second one with those that the same copy was created too early: one event breaks
 /// several requirements.
 fn join_creations(of_steps: &mut [Finding], of_invariants: &mut Vec<Finding>) {
@@ -138,8 +167,6 @@ fn join_creations(of_steps: &mut [Finding], of_invariants: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::{
         judge::{DifferenceKind, requirements},
@@ -173,12 +200,8 @@ mod tests {
         Finding { object, ..finding }
     }
 
-    fn texts(ids: &BTreeSet<RequirementId>) -> Vec<String> {
-        ids.iter().map(ToString::to_string).collect()
-    }
-
     /// Returns the requirements that invariants blame, and those left open, after a step found something.
-    fn left(of_step: Finding, of_invariants: Vec<Finding>) -> (Vec<String>, Vec<String>) {
+    fn left(of_step: Finding, of_invariants: Vec<Finding>) -> (String, String) {
         let mut steps = step_runs::Judged::default();
         steps.findings.push(of_step);
         let mut invariants = invariants::Judged {
@@ -192,9 +215,8 @@ mod tests {
         )
     }
 
-    fn told(broken: &[&str], open: &[&str]) -> (Vec<String>, Vec<String>) {
-        let [broken, open] = [broken, open].map(|ids| ids.iter().map(ToString::to_string).collect());
-        (broken, open)
+    fn told(broken: &[&str], open: &[&str]) -> (String, String) {
+        (broken.join(", "), open.join(", "))
     }
 
     #[test]
@@ -231,17 +253,39 @@ mod tests {
     }
 
     #[test]
+    fn the_invariant_knows_whether_the_old_copy_was_marked() {
+        let created = |id: &str| on("one", finding(id, None, DifferenceKind::Order));
+        let blamed = |of_step: Finding, of_invariant: Finding| {
+            let mut steps = step_runs::Judged::default();
+            steps.findings.push(of_step);
+            blame_like_invariants(&mut steps, &[of_invariant]);
+            (
+                texts(&requirements(&steps.findings)),
+                texts(&steps.left_open.into_keys().collect()),
+            )
+        };
+        assert_eq!(
+            blamed(created("PRG-02"), created("PRG-01")),
+            told(&["PRG-01"], &["PRG-02"])
+        );
+        assert_eq!(blamed(created("PRG-02"), created("PRG-02")), told(&["PRG-02"], &[]));
+        assert_eq!(blamed(created("PRG-02"), created("PRG-03")), told(&["PRG-02"], &[]));
+        let other = on("other", created("PRG-01"));
+        assert_eq!(blamed(created("PRG-02"), other), told(&["PRG-02"], &[]));
+    }
+
+    #[test]
     fn one_creation_is_one_finding_however_many_requirements_it_breaks() {
         let created = |id: &str| on("one", finding(id, None, DifferenceKind::TooEarly));
         let second = || on("one", finding("PRG-03", None, DifferenceKind::Unexpected));
         let joined = |mut of_steps: Vec<Finding>, mut of_invariants: Vec<Finding>| {
             join_creations(&mut of_steps, &mut of_invariants);
             let all = of_steps.iter().chain(&of_invariants);
-            all.map(|it| texts(&it.requirements).join(" ")).collect::<Vec<_>>()
+            all.map(|it| texts(&it.requirements)).collect::<Vec<_>>()
         };
-        assert_eq!(joined(vec![], vec![created("PRG-02"), second()]), ["PRG-02 PRG-03"]);
+        assert_eq!(joined(vec![], vec![created("PRG-02"), second()]), ["PRG-02, PRG-03"]);
         let both = joined(vec![created("PRG-04")], vec![created("PRG-01"), second()]);
-        assert_eq!(both, ["PRG-03 PRG-04", "PRG-01 PRG-03"]);
+        assert_eq!(both, ["PRG-03, PRG-04", "PRG-01, PRG-03"]);
 
         let later = Finding { seq: 1, ..second() };
         assert_eq!(joined(vec![], vec![created("PRG-02"), later]), ["PRG-02", "PRG-03"]);

@@ -173,7 +173,7 @@ impl Invariant {
     /// The requirements that it shows where it had something to judge.
     pub fn proves(self) -> BTreeSet<RequirementId> {
         let ids: &[&str] = match self {
-            Self::OriginGoneBeforeDestinationCreated => &["PRG-01", "PRG-02"],
+            Self::OriginGoneBeforeDestinationCreated => &["PRG-01"],
             Self::AtMostOneLiveCopy | Self::OneCopyWhileFailing => &["PRG-03"],
             Self::NoLabelOnTemplate => &["REC-08"],
             Self::NoLabelOnPredecessor => &["REC-03"],
