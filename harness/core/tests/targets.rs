@@ -175,7 +175,7 @@ fn what_cannot_be_told_is_said() {
         .unwrap_err();
     let told = "needs the default of the option graceful-eviction-timeout, which this target always sets";
     assert_eq!(lacking, [told]);
-    let told = karmada.setup_for(&asked(&both, &[("resource-eviction-rate", "default")]), true);
+    let told = karmada.setup_for(&asked(&both, &[("evict-plugins", "default")]), true);
     assert_eq!(told, Ok(karmada.controller.clone()), "it does not set the option");
     // A case that names one gate relies on the default of the other.
     let lacking = karmada.setup_for(&asked(&[("Failover", true)], &[]), true).unwrap_err();

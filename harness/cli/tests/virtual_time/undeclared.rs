@@ -42,11 +42,11 @@ impl Target for Hasty {
     }
 }
 
-/// Returns the requirements that are broken if workloads do not wait for their turn to leave a cluster. Here the case does not
-/// need the rate.
+/// Returns the requirements that are broken if workloads leave a cluster at a higher rate than the option says. Here the case
+/// does not need the rate.
 fn broken(features: BTreeSet<Feature>) -> Vec<String> {
     let roots = roots();
-    let mut suite = Suite::select(&roots, &["queue-in-turn".to_owned()]).unwrap();
+    let mut suite = Suite::select(&roots, &["one-every-so-often-default".to_owned()]).unwrap();
     suite.cases[0].features.retain(|it| it.as_str() != "EvictionRate");
     let settings = RunOptions {
         target: Arc::new(Hasty { features }),
