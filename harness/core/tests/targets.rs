@@ -168,18 +168,18 @@ fn what_cannot_be_told_is_said() {
     let lacking = karmada
         .setup_for(&asked(&both, &[("graceful-eviction-timeout", "30s")]), true)
         .unwrap_err();
-    let told = "needs the option graceful-eviction-timeout=30s; this target runs with 10m and cannot be told";
+    let told = "needs the option graceful-eviction-timeout=30s; this target runs with 10m, and `settable` does not list the option";
     assert_eq!(lacking, [told]);
     let lacking = karmada
         .setup_for(&asked(&both, &[("graceful-eviction-timeout", "default")]), true)
         .unwrap_err();
-    let told = "needs the default of the option graceful-eviction-timeout, which this target always sets";
+    let told = "needs the default of the option graceful-eviction-timeout; this target sets it, and `settable` does not list the option";
     assert_eq!(lacking, [told]);
     let told = karmada.setup_for(&asked(&both, &[("evict-plugins", "default")]), true);
     assert_eq!(told, Ok(karmada.controller.clone()), "it does not set the option");
     // A case that names one gate relies on the default of the other.
     let lacking = karmada.setup_for(&asked(&[("Failover", true)], &[]), true).unwrap_err();
-    let told = "needs the feature gate StatefulFailoverInjection=false; this target runs with true and cannot be told";
+    let told = "needs the feature gate StatefulFailoverInjection=false; this target runs with true, and `settable` does not list the gate";
     assert_eq!(lacking, [told]);
     // Where no state is preserved it does not matter whether some would be injected.
     let told = karmada.setup_for(&asked(&[("Failover", true)], &[]), false);
@@ -200,6 +200,6 @@ fn what_can_be_told_is_what_a_case_asks_for() {
     let off_as_by_default = [("Failover", true), ("StatefulFailoverInjection", false)];
     assert_eq!(told.feature_gates, asked(&off_as_by_default, &[]).feature_gates);
     let lacking = reference.setup_for(&asked(&[("Magic", true)], &[]), false).unwrap_err();
-    let told = "needs the feature gate Magic=true; this target does not say how it runs and cannot be told";
+    let told = "needs the feature gate Magic=true; this target does not say how it runs, and `settable` does not list the gate";
     assert_eq!(lacking, [told]);
 }

@@ -45,7 +45,7 @@ impl TargetSpec {
             } else if now.or(by_default) != Some(on) {
                 let runs = now.map_or("does not say how it runs".to_owned(), |now| format!("runs with {now}"));
                 lacking.push(format!(
-                    "needs the feature gate {gate}={on}; this target {runs} and cannot be told"
+                    "needs the feature gate {gate}={on}; this target {runs}, and `settable` does not list the gate"
                 ));
             }
         }
@@ -56,7 +56,7 @@ impl TargetSpec {
                     setup.options.remove(option);
                 } else {
                     lacking.push(format!(
-                        "needs the default of the option {option}, which this target always sets"
+                        "needs the default of the option {option}; this target sets it, and `settable` does not list the option"
                     ));
                 }
             } else if self.settable.options.contains(option) {
@@ -64,7 +64,7 @@ impl TargetSpec {
             } else if now != Some(value) {
                 let runs = now.map_or("does not say how it runs".to_owned(), |now| format!("runs with {now}"));
                 lacking.push(format!(
-                    "needs the option {option}={value}; this target {runs} and cannot be told"
+                    "needs the option {option}={value}; this target {runs}, and `settable` does not list the option"
                 ));
             }
         }

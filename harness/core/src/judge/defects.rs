@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, invariants, step_runs};
+use super::{
+    Finding,
+    invariants::{self, Workload, bound_by},
+    step_runs,
+};
 use crate::{
     names::RequirementId,
     select::BINDING_KINDS,
@@ -31,9 +35,9 @@ const FOLLOWING: [Follows; 2] = [
     },
 ];
 
-/// Requirements that the creation of a new copy breaks if the old one exists, or is marked for deletion.
+/// Requirements that the creation of a new copy breaks if the old copy has not been removed, or is only marked for deletion.
 const OLD_COPY: [&str; 2] = ["PRG-01", "PRG-02"];
-/// Requirements that the creation of a new copy breaks if the old one still exists.
+/// All requirements that forbid to create a new copy yet.
 const CREATED_TOO_EARLY: [&str; 3] = ["PRG-01", "PRG-02", "PRG-04"];
 /// Requirement that two copies break.
 const TWO_COPIES: &str = "PRG-03";
@@ -86,22 +90,14 @@ fn is_about_one_workload(one: &Finding, other: &Finding, timeline: &Timeline) ->
 }
 
 /// Returns kind, namespace and name of the workload that a binding refers to; those of any other object.
-fn workload_of(id: &ObjectId, timeline: &Timeline) -> Option<[String; 3]> {
+fn workload_of(id: &ObjectId, timeline: &Timeline) -> Option<Workload> {
     if !BINDING_KINDS.contains(&id.kind.as_str()) {
-        return Some([&id.kind, &id.namespace, &id.name].map(String::clone));
+        return Some((id.kind.clone(), id.namespace.clone(), id.name.clone()));
     }
-    let mut resources = timeline.entries().iter().filter_map(|entry| match &entry.event {
-        Event::Revision(revision) if ObjectId::of(revision) == *id => revision.object.pointer("/spec/resource"),
+    timeline.entries().iter().find_map(|entry| match &entry.event {
+        Event::Revision(revision) if ObjectId::of(revision) == *id => Some(bound_by(&revision.object)),
         Event::Revision(_) | Event::Mark(_) => None,
-    });
-    let resource = resources.next()?;
-    let text = |key: &str| {
-        resource
-            .get(key)
-            .and_then(serde_json::Value::as_str)
-            .unwrap_or_default()
-    };
-    Some(["kind", "namespace", "name"].map(|key| text(key).to_owned()))
+    })
 }
 
 /// Gives the findings of steps the names that invariants have for the same difference. Steps of different cases see it in

@@ -49,7 +49,8 @@ const SIMULATED: &str = "simulator.baton.dev/";
 
 impl Plan {
     /// The factor that this plan can bear, which is at least `wanted`: its periods stay whole seconds and do not fall
-    /// below [`FLOOR`]. It is 1 for a plan that names no period, starts the target again, or relies on the default of an option.
+    /// below [`FLOOR`]. It is 1 for a plan that names no period, starts the target again, or relies on the default of an
+    /// option.
     pub fn bearable(&self, setup: &ControllerSetup, wanted: f64) -> f64 {
         let mut found = Periods::default();
         for step in &self.steps {
@@ -413,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_has_less_time_with_its_own_limit_and_the_same_with_that_of_a_phase() {
+    fn the_time_limit_of_a_wait_shrinks() {
         let wait = |within: Option<u64>| Action::Wait {
             until: Condition {
                 on: Place::Control,

@@ -223,6 +223,10 @@ impl Reader<'_> {
         match given.as_slice() {
             [("stop", node)] => {
                 let (condition, _) = self.awaited(node, &shapes::STOP)?;
+                if let Some(within) = node.get("within") {
+                    let message = "a stop has no time limit, so `within` has no effect";
+                    self.decoder.error(within, message, "remove it");
+                }
                 Some(Action::Inject(Fault::StopControllerAfter(condition)))
             }
             [("add", node)] => self.instance(node, true),

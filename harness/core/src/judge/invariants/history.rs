@@ -226,7 +226,7 @@ fn bound<'a>(entries: &[Entry]) -> BTreeMap<Workload, Vec<Placed<'a>>> {
 }
 
 /// The workload that a binding is of.
-pub(super) fn bound_by(binding: &Value) -> Workload {
+pub(in crate::judge) fn bound_by(binding: &Value) -> Workload {
     let text = |member: &str| {
         let value = binding.pointer(&format!("/spec/resource/{member}"));
         value.and_then(Value::as_str).unwrap_or_default().to_owned()

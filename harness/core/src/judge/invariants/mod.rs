@@ -44,6 +44,8 @@ mod taints;
 mod workload;
 mod writers;
 
+pub(super) use history::bound_by;
+pub(super) use workload::Workload;
 pub use writers::{awaits_garbage_collector, left_over};
 
 use std::collections::{BTreeMap, BTreeSet};

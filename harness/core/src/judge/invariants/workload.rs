@@ -3,7 +3,7 @@
 use crate::case::model::ObjectRef;
 
 /// A workload on whatever cluster: kind, namespace (empty for what has none) and name.
-pub(super) type Workload = (String, String, String);
+pub(in crate::judge) type Workload = (String, String, String);
 
 /// Identity that a template and its copies share.
 pub(super) fn key(workload: &ObjectRef) -> Workload {

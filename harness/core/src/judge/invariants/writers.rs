@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Finding, Found, blaming, finding, instances};
+use super::{Finding, Found, blaming, bound_by, finding, instances};
 use crate::{
     case::model::Invariant,
     judge::allowances::Allowances,
@@ -136,13 +136,7 @@ fn bound(entries: &[Entry]) -> BTreeSet<Resource> {
         Event::Revision(revision) if BINDING_KINDS.contains(&revision.kind.as_str()) => Some(revision),
         Event::Revision(_) | Event::Mark(_) => None,
     });
-    let text = |binding: &Revision, member: &str| {
-        let value = binding.object.pointer(&format!("/spec/resource/{member}"));
-        value.and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    bindings
-        .map(|binding| (text(binding, "kind"), text(binding, "namespace"), text(binding, "name")))
-        .collect()
+    bindings.map(|binding| bound_by(&binding.object)).collect()
 }
 
 /// Returns objects that the harness did not create.
