@@ -14,8 +14,8 @@
 //!    [`cause`] finds the likely cause of a timeout.
 //! 6. [`report`]: writes, verifies, compares and merges the reports of runs. [`digest`] ties them to cases and evidence.
 //!
-//! [`names`] holds the identifiers that all modules share, [`spelling`] suggests names for misspelt ones, and [`schema`]
-//! returns JSON Schemas of the files that people write.
+//! [`names`] holds the identifiers that all modules share, and [`workload`] the identity of a workload on all clusters.
+//! [`spelling`] suggests names for misspelt ones, and [`schema`] returns JSON Schemas of the files that people write.
 
 pub mod case;
 pub mod catalogue;
@@ -39,4 +39,5 @@ pub mod select;
 pub mod spelling;
 pub mod timeline;
 pub mod watch;
+pub mod workload;
 pub mod yaml;

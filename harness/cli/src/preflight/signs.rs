@@ -10,6 +10,7 @@ use baton_core::{
     plan::Plan,
     select::BINDING_KINDS,
     timeline::{Change, Entry, Mark, Revision, StepEnd, Timeline, World},
+    workload::Workload,
 };
 
 /// Alias that the canary's policy gives to its state.
@@ -166,8 +167,7 @@ fn binding_of_another(timeline: &Timeline) -> Option<String> {
         .revisions()
         .filter(|(_, revision)| BINDING_KINDS.contains(&revision.kind.as_str()) && revision.change == Change::Added);
     let (_, revision) = made.next()?;
-    let resource = &revision.object["spec"]["resource"];
-    let [kind, namespace, name] = ["kind", "namespace", "name"].map(|it| resource[it].as_str().unwrap_or("nothing"));
+    let Workload { kind, namespace, name } = Workload::of_binding(&revision.object);
     Some(format!("a {} of {kind} {namespace}/{name}", revision.kind))
 }
 
@@ -195,9 +195,9 @@ fn binding(timeline: &Timeline) -> Option<String> {
     let bindings = timeline
         .revisions()
         .filter(|(_, revision)| BINDING_KINDS.contains(&revision.kind.as_str()));
-    let about = |object: &serde_json::Value, member: &str| object["spec"]["resource"][member].clone();
     let mut of_canary = bindings.filter(|(_, revision)| {
-        (about(&revision.object, "kind"), about(&revision.object, "name")) == (WORKLOAD.0.into(), WORKLOAD.1.into())
+        let workload = Workload::of_binding(&revision.object);
+        (workload.kind.as_str(), workload.name.as_str()) == WORKLOAD
     });
     of_canary.next().map(|(_, revision)| revision.kind.clone())
 }

@@ -6,6 +6,7 @@ use super::{Cause, bindings, list, text};
 use crate::{
     case::model::Phase,
     timeline::{ObjectId, World},
+    workload::Workload,
 };
 
 const POLICY_KINDS: [&str; 2] = ["PropagationPolicy", "ClusterPropagationPolicy"];
@@ -97,11 +98,7 @@ pub(super) fn of_another_version(world: &World) -> Option<Cause> {
 }
 
 fn is_bound(world: &World, template: &ObjectId) -> bool {
-    bindings(world).any(|(_, binding)| {
-        text(binding, "/spec/resource/kind") == Some(template.kind.as_str())
-            && text(binding, "/spec/resource/name") == Some(template.name.as_str())
-            && text(binding, "/spec/resource/namespace").unwrap_or_default() == template.namespace
-    })
+    bindings(world).any(|(_, binding)| Workload::of_binding(binding).includes(template))
 }
 
 /// A binding without a cluster, where a step waited for the scheduler.

@@ -22,6 +22,7 @@ use crate::{
     judge::Finding,
     select::BINDING_KINDS,
     timeline::{Entry, Event, Mark, ObjectId, StepEnd, Timeline, World},
+    workload::Workload,
 };
 
 pub use crate::timeline::Cause;
@@ -233,16 +234,10 @@ fn tainted_at(entries: &[Entry], cluster: &str, key: &str) -> Duration {
 
 /// Finds a copy without a status, such as one of a kind that the workload simulator has no rules for.
 fn without_status(world: &World) -> Option<Cause> {
-    let resources: Vec<&Value> = bindings(world)
-        .map(|(_, binding)| &binding["spec"]["resource"])
+    let workloads: Vec<Workload> = bindings(world)
+        .map(|(_, binding)| Workload::of_binding(binding))
         .collect();
-    let is_copy = |id: &ObjectId| {
-        let same = |resource: &&Value| {
-            (resource["kind"].as_str(), resource["name"].as_str()) == (Some(id.kind.as_str()), Some(id.name.as_str()))
-                && resource["namespace"].as_str().unwrap_or_default() == id.namespace
-        };
-        !id.cluster.is_control() && resources.iter().any(same)
-    };
+    let is_copy = |id: &ObjectId| !id.cluster.is_control() && workloads.iter().any(|it| it.includes(id));
     let mut objects = world.objects();
     let (id, _) = objects.find(|(id, object)| is_copy(id) && has_no_members(&object["status"]))?;
     let text = format!(

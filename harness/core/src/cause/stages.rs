@@ -7,6 +7,7 @@ use super::{Cause, absent::selected, bindings, has_no_members, list, text};
 use crate::{
     case::model::ObjectRef,
     timeline::{ObjectId, World},
+    workload::Workload,
 };
 
 /// A binding with its workload.
@@ -14,9 +15,7 @@ struct Bound<'w> {
     world: &'w World,
     id: &'w ObjectId,
     binding: &'w Value,
-    kind: &'w str,
-    name: &'w str,
-    namespace: &'w str,
+    workload: Workload,
 }
 
 /// Returns the first stage that is missing for some binding, in the order in which a failover needs them.
@@ -43,28 +42,21 @@ pub(super) fn first_missing<'w>(world: &'w World) -> Option<Cause> {
 
 /// Returns a stage that is missing for a workload, if it is one that an implementation finishes at once or never.
 pub(super) fn certain(world: &World, workload: &ObjectRef) -> Option<Cause> {
-    let is_meant = |bound: &Bound<'_>| {
-        bound.kind == workload.kind
-            && bound.name == workload.name
-            && bound.namespace == workload.namespace.as_deref().unwrap_or_default()
-    };
-    let bound = bound(world).find(is_meant)?;
+    let workload = Workload::from(workload);
+    let bound = bound(world).find(|bound| bound.workload == workload)?;
     let unplaced = bound.without_cluster().and_then(|_| bound.other_placement());
     let placed = unplaced.or_else(|| bound.on_fewer_clusters());
     placed.or_else(|| bound.not_evicted().and_then(|_| bound.other_failover()))
 }
 
 fn bound(world: &World) -> impl Iterator<Item = Bound<'_>> {
-    bindings(world).filter_map(move |(id, binding)| {
-        Some(Bound {
-            world,
-            id,
-            binding,
-            kind: text(binding, "/spec/resource/kind")?,
-            name: text(binding, "/spec/resource/name")?,
-            namespace: text(binding, "/spec/resource/namespace").unwrap_or_default(),
-        })
-    })
+    let bound = bindings(world).map(move |(id, binding)| Bound {
+        world,
+        id,
+        binding,
+        workload: Workload::of_binding(binding),
+    });
+    bound.filter(|bound| !bound.workload.kind.is_empty())
 }
 
 impl<'w> Bound<'w> {
@@ -75,12 +67,8 @@ impl<'w> Bound<'w> {
 
     /// Returns the copies of the workload on members.
     fn copies(&self) -> impl Iterator<Item = (&'w ObjectId, &'w Value)> {
-        let (kind, name, namespace) = (self.kind, self.name, self.namespace);
-        let is_copy = move |id: &ObjectId| {
-            !id.cluster.is_control() && id.kind == kind && id.name == name && id.namespace == namespace
-        };
         let objects = self.world.objects().map(|(id, object)| (id, &**object));
-        objects.filter(move |(id, _)| is_copy(id))
+        objects.filter(|(id, _)| !id.cluster.is_control() && self.workload.includes(id))
     }
 
     fn copy_on(&self, cluster: &str) -> Option<&'w Value> {
@@ -110,9 +98,7 @@ impl<'w> Bound<'w> {
     }
 
     fn other_than_policy(&self, field: &str) -> Option<Cause> {
-        let is_template =
-            |it: &ObjectId| it.kind == self.kind && it.name == self.name && it.namespace == self.namespace;
-        let mut policies = selected(self.world).filter(|(_, template)| is_template(template));
+        let mut policies = selected(self.world).filter(|(_, template)| self.workload.includes(template));
         let (policy, _) = policies.next()?;
         if policies.any(|(other, _)| other != policy) {
             return None;
@@ -216,8 +202,8 @@ impl<'w> Bound<'w> {
         let text = format!(
             "{} is scheduled to {without}, but there is no {} {} on {without}",
             self.in_words(),
-            self.kind,
-            self.name
+            self.workload.kind,
+            self.workload.name
         );
         Some(Cause::new("a cluster of `spec.clusters` lacks its copy", text))
     }
@@ -232,8 +218,8 @@ impl<'w> Bound<'w> {
         let text = format!(
             "{} has no status of {} {} on {not_collected}, which has one there",
             self.in_words(),
-            self.kind,
-            self.name
+            self.workload.kind,
+            self.workload.name
         );
         Some(Cause::new("the status of a copy is not in its binding", text))
     }
@@ -249,12 +235,12 @@ impl<'w> Bound<'w> {
         let text = format!(
             "{} says of {} {} on {without}: health {}",
             self.in_words(),
-            self.kind,
-            self.name,
+            self.workload.kind,
+            self.workload.name,
             health.unwrap_or("is not set")
         );
         Some(Cause::new(
-            format!("the health of a {} is not Healthy", self.kind),
+            format!("the health of a {} is not Healthy", self.workload.kind),
             text,
         ))
     }

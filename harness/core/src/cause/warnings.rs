@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::{Cause, bindings, event_message, text};
 use crate::{
     judge::{DifferenceKind, Finding},
-    select::BINDING_KINDS,
-    timeline::{Change, Entry, Event, Revision, World},
+    timeline::{Change, Entry, Event, ObjectId, Revision, World},
+    workload::Workload,
 };
 
 /// Words of warnings about two writers at once, of which one tries again.
@@ -15,9 +15,6 @@ const RACES: [&str; 3] = [
     "the object has been modified",
     "Operation cannot be fulfilled",
 ];
-
-/// Kind, namespace and name.
-type Named<'a> = (&'a str, &'a str, &'a str);
 
 /// Prefix of the fields of a task.
 const OF_TASK: &str = "spec.gracefulEvictionTasks[].";
@@ -33,8 +30,7 @@ pub(super) fn last(entries: &[Entry], world: &World, finding: Option<&Finding>) 
         return None;
     }
     let object = finding.and_then(|finding| finding.object.as_ref());
-    let object = object.map(|id| (id.kind.as_str(), id.namespace.as_str(), id.name.as_str()));
-    let workload = object.and_then(|object| workload_of(world, object));
+    let workload = object.and_then(|id| workload_of(world, &id.into()));
     let mut warnings = entries.iter().rev().filter_map(|entry| match &entry.event {
         Event::Revision(Revision {
             kind, object, change, ..
@@ -42,8 +38,11 @@ pub(super) fn last(entries: &[Entry], world: &World, finding: Option<&Finding>) 
             let reason = text(object, "/reason").unwrap_or("without a reason");
             let message = event_message(kind, object)?;
             let is_race = RACES.iter().any(|words| message.contains(words));
-            let about = about(object).and_then(|it| workload_of(world, it));
-            let is_of_another = workload.zip(about).is_some_and(|(one, other)| one != other);
+            let about = about(object).and_then(|it| workload_of(world, &it));
+            let is_of_another = workload
+                .as_ref()
+                .zip(about.as_ref())
+                .is_some_and(|(one, other)| one != other);
             (!is_race && !is_of_another).then(|| Cause::new(format!("Warning {reason}"), message))
         }
         Event::Revision(_) | Event::Mark(_) => None,
@@ -52,25 +51,15 @@ pub(super) fn last(entries: &[Entry], world: &World, finding: Option<&Finding>) 
 }
 
 /// Returns the object that an Event is about.
-fn about(event: &Value) -> Option<Named<'_>> {
+fn about(event: &Value) -> Option<Workload> {
     // core/v1 and events.k8s.io/v1 name it differently.
     let object = ["involvedObject", "regarding"].iter().find_map(|it| event.get(it))?;
-    named(object)
+    Some(Workload::of_reference(object))
 }
 
 /// Returns the workload that an object is, or whose binding it is; `None` for other objects.
-fn workload_of<'a>(world: &'a World, object: Named<'a>) -> Option<Named<'a>> {
-    let mut of_bindings = bindings(world).filter_map(|(id, binding)| {
-        let binding_id = (id.kind.as_str(), id.namespace.as_str(), id.name.as_str());
-        Some((binding_id, named(&binding["spec"]["resource"])?))
-    });
-    let is_binding = BINDING_KINDS.contains(&object.0);
-    let (_, workload) =
-        of_bindings.find(|(binding, workload)| object == if is_binding { *binding } else { *workload })?;
-    Some(workload)
-}
-
-fn named(object: &Value) -> Option<Named<'_>> {
-    let namespace = text(object, "/namespace").unwrap_or_default();
-    Some((text(object, "/kind")?, namespace, text(object, "/name")?))
+fn workload_of(world: &World, object: &Workload) -> Option<Workload> {
+    let mut of_bindings = bindings(world).map(|(id, binding)| (id, Workload::of_binding(binding)));
+    let is_it = |(id, workload): &(&ObjectId, Workload)| object == workload || object.includes(id);
+    Some(of_bindings.find(is_it)?.1)
 }

@@ -14,6 +14,7 @@ use crate::{
     names::ClusterName,
     select::BINDING_KINDS,
     timeline::{Change, Event, Mark, ObjectId, Revision, Timeline},
+    workload::Workload,
 };
 
 /// Phase of a failover.
@@ -103,9 +104,6 @@ impl fmt::Display for State {
     }
 }
 
-/// Kind, namespace and name of a workload.
-type Workload = (String, String, String);
-
 /// A binding, and the last state of its workload.
 struct Bound {
     workload: Workload,
@@ -146,7 +144,7 @@ pub fn transitions(timeline: &Timeline) -> BTreeSet<Transition> {
 
 fn note_copy(copies: &mut BTreeMap<Workload, BTreeMap<ClusterName, bool>>, revision: &Revision) -> Workload {
     let id = ObjectId::of(revision);
-    let workload = (id.kind, id.namespace, id.name);
+    let workload = Workload::from(&id);
     let there = copies.entry(workload.clone()).or_default();
     if revision.change == Change::Deleted {
         there.remove(&revision.cluster);
@@ -158,11 +156,7 @@ fn note_copy(copies: &mut BTreeMap<Workload, BTreeMap<ClusterName, bool>>, revis
 }
 
 fn note_binding(bindings: &mut BTreeMap<ObjectId, Bound>, revision: &Revision) -> Workload {
-    let text = |name: &str| {
-        let found = revision.object["spec"]["resource"][name].as_str();
-        found.unwrap_or_default().to_owned()
-    };
-    let workload = (text("kind"), text("namespace"), text("name"));
+    let workload = Workload::of_binding(&revision.object);
     let id = ObjectId::of(revision);
     if revision.change == Change::Deleted {
         bindings.remove(&id);

@@ -2,15 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    Finding,
-    invariants::{self, Workload, bound_by},
-    step_runs,
-};
+use super::{Finding, invariants, step_runs};
 use crate::{
     names::RequirementId,
     select::BINDING_KINDS,
     timeline::{Event, ObjectId, Timeline},
+    workload::Workload,
 };
 
 /// A finding of an invariant that follows from another finding about the same workload.
@@ -89,13 +86,13 @@ fn is_about_one_workload(one: &Finding, other: &Finding, timeline: &Timeline) ->
     }
 }
 
-/// Returns kind, namespace and name of the workload that a binding refers to; those of any other object.
+/// Returns the workload that a binding refers to. Any other object is taken for a copy of its own.
 fn workload_of(id: &ObjectId, timeline: &Timeline) -> Option<Workload> {
     if !BINDING_KINDS.contains(&id.kind.as_str()) {
-        return Some((id.kind.clone(), id.namespace.clone(), id.name.clone()));
+        return Some(id.into());
     }
     timeline.entries().iter().find_map(|entry| match &entry.event {
-        Event::Revision(revision) if ObjectId::of(revision) == *id => Some(bound_by(&revision.object)),
+        Event::Revision(revision) if ObjectId::of(revision) == *id => Some(Workload::of_binding(&revision.object)),
         Event::Revision(_) | Event::Mark(_) => None,
     })
 }

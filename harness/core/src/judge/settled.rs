@@ -9,6 +9,7 @@ use crate::{
     names::ClusterName,
     select::BINDING_KINDS,
     timeline::{Entry, Event, ObjectId, World},
+    workload::Workload,
 };
 
 /// Time without changes after which nothing is under way, if the state is that of a failover that is over.
@@ -42,16 +43,11 @@ fn is_over(binding: &Value, world: &World) -> bool {
         .pointer("/spec/gracefulEvictionTasks")
         .and_then(Value::as_array)
         .is_some_and(|tasks| !tasks.is_empty());
-    let text = |member: &str| {
-        let value = binding.pointer(&format!("/spec/resource/{member}"));
-        value.and_then(Value::as_str).unwrap_or_default()
-    };
-    let is_of_workload =
-        |id: &ObjectId| id.kind == text("kind") && id.namespace == text("namespace") && id.name == text("name");
+    let workload = Workload::of_binding(binding);
     let (on_control, on_members): (Vec<&ObjectId>, Vec<&ObjectId>) = world
         .objects()
         .map(|(id, _)| id)
-        .filter(|id| is_of_workload(id))
+        .filter(|id| workload.includes(id))
         .partition(|id| id.cluster.is_control());
     let copies: BTreeSet<ClusterName> = on_members.into_iter().map(|id| id.cluster.clone()).collect();
     let result = result_of(binding);

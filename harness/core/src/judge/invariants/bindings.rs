@@ -14,6 +14,7 @@ use crate::{
     plan::{Plan, time_factor::faster_setup},
     select::BINDING_KINDS,
     timeline::{Change, Entry, Event, HANDS, HARNESS, ObjectId, Revision},
+    workload::Workload,
     yaml::decode::parse_duration,
 };
 
@@ -109,13 +110,13 @@ pub(super) fn one_binding_per_workload(history: &History<'_>) -> Found {
 }
 
 fn workload(binding: &Value) -> String {
-    let text = |member: &str| {
-        let value = binding.pointer(&format!("/spec/resource/{member}"));
-        value.and_then(Value::as_str).unwrap_or_default()
-    };
+    let Workload { kind, namespace, name } = Workload::of_binding(binding);
+    let version = binding.pointer("/spec/resource/apiVersion").and_then(Value::as_str);
     // A kind has several versions, and is the same for it.
-    let group = text("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
-    format!("{group} {} {}/{}", text("kind"), text("namespace"), text("name"))
+    let group = version
+        .and_then(|it| it.rsplit_once('/'))
+        .map_or("", |(group, _)| group);
+    format!("{group} {kind} {namespace}/{name}")
 }
 
 /// TNT-03: a task because of a taint is not written before the taint has been there for as long as it is tolerated.

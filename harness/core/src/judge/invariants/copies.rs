@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Finding, Found, History, blaming, finding, pods, workload::key};
+use super::{Finding, Found, History, blaming, finding, pods};
 use crate::{
     case::model::Invariant,
     judge::{
@@ -11,6 +11,7 @@ use crate::{
     },
     names::ClusterName,
     timeline::{Change, ObjectId},
+    workload::Workload,
 };
 
 /// PRG-01, PRG-02: under Directly an object is created on another cluster only when it is absent from the origin. PRG-02 is
@@ -131,7 +132,7 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
     let mut found = Found::default();
     let mut of_workloads: BTreeMap<_, Migrations<'_>> = BTreeMap::new();
     for task in history.tasks.iter().filter(|task| task.ran_alone()) {
-        let Migrations { directly, others } = of_workloads.entry(key(&task.workload)).or_default();
+        let Migrations { directly, others } = of_workloads.entry(Workload::from(&task.workload)).or_default();
         if task.is_directly() { directly } else { others }.push(task);
     }
     for migrations in of_workloads.into_values() {

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{History, history::bound_by};
+use super::History;
 use crate::{
     judge::order::Placed,
     plan::Plan,
     select::BINDING_KINDS,
     timeline::{Change, Entry, Event, HARNESS, ObjectId, Revision},
+    workload::Workload,
 };
 
 /// Kinds that users write and that decide where a workload goes.
@@ -36,7 +37,7 @@ pub(super) fn is_set_aside((_, revision): Placed<'_>) -> bool {
 /// True if a user has edited a policy, the template, the binding or the labels of a cluster between two entries: each of
 /// them decides where a workload goes.
 pub(super) fn is_edited(history: &History<'_>, binding: Placed<'_>, since: u64, before: u64) -> bool {
-    let (kind, namespace, name) = bound_by(&binding.1.object);
+    let workload = Workload::of_binding(&binding.1.object);
     let id = ObjectId::of(binding.1);
     let edits = |entry: &Entry| {
         let Event::Revision(revision) = &entry.event else {
@@ -46,8 +47,9 @@ pub(super) fn is_edited(history: &History<'_>, binding: Placed<'_>, since: u64, 
             return false;
         }
         let it = ObjectId::of(revision);
-        let of_template = it.kind == kind && it.namespace == namespace && it.name == name;
-        ASKED_BY.contains(&it.kind.as_str()) || of_template || it == id && BINDING_KINDS.contains(&it.kind.as_str())
+        ASKED_BY.contains(&it.kind.as_str())
+            || workload.includes(&it)
+            || it == id && BINDING_KINDS.contains(&it.kind.as_str())
     };
     let entries = history.between(since, before);
     entries.iter().any(edits) || has_new_labels(history, since, before)

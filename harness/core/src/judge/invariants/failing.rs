@@ -10,7 +10,6 @@ use super::{
     copies::{There, was_there},
     excuses::{asks_the_same, is_edited, is_harness, is_on, is_set_aside},
     finding,
-    history::bound_by,
 };
 use crate::{
     case::model::Invariant,
@@ -21,6 +20,7 @@ use crate::{
     names::ClusterName,
     plan::Plan,
     timeline::{Change, ObjectId},
+    workload::Workload,
 };
 
 /// The option that says how workloads leave whose policy does not.
@@ -35,7 +35,7 @@ pub(super) fn one_copy(history: &History<'_>, plan: Option<&Plan>) -> Found {
     }
     for (id, revisions) in &history.bindings {
         let Some(first) = revisions.first() else { continue };
-        let copies = history.copies(&bound_by(&first.1.object));
+        let copies = history.copies(&Workload::of_binding(&first.1.object));
         let (directly, mut others): (Vec<_>, Vec<_>) = history
             .tasks_of(id)
             .filter(|it| it.ran_alone())

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::workload::Workload;
-use crate::{names::ClusterName, timeline::Revision};
+use crate::{names::ClusterName, timeline::Revision, workload::Workload};
 
 /// The objects on members that workloads own, directly or not, by cluster and uid.
 #[derive(Default)]

@@ -8,12 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{
-    cluster::OfCluster,
-    families::Families,
-    shadows::Shadows,
-    workload::{Workload, key},
-};
+use super::{cluster::OfCluster, families::Families, shadows::Shadows};
 use crate::{
     judge::{
         failovers::{self, Task},
@@ -21,6 +16,7 @@ use crate::{
     },
     select::{BINDING_KINDS, EXECUTION_NAMESPACE},
     timeline::{Change, Entry, Event, ObjectId, Revision},
+    workload::Workload,
 };
 
 /// A timeline, sorted.
@@ -86,7 +82,7 @@ impl<'a> History<'a> {
 
     fn sort_in(&mut self, place: usize, (entry, revision): Placed<'a>, families: &mut Families, shadows: &mut Shadows) {
         let id = ObjectId::of(revision);
-        let workload = (id.kind.clone(), id.namespace.clone(), id.name.clone());
+        let workload = Workload::from(&id);
         let copies = self.copies.get_mut(&workload);
         let is_copy = copies.is_some();
         if let Some(copies) = copies {
@@ -131,7 +127,7 @@ impl<'a> History<'a> {
 
     /// Revisions of the workload of a task, on all clusters, in order.
     pub(super) fn copies_of(&self, task: &Task) -> &[Placed<'a>] {
-        self.copies(&key(&task.workload))
+        self.copies(&Workload::from(&task.workload))
     }
 
     /// Revisions of a workload, on all clusters, in order.
@@ -148,17 +144,17 @@ impl<'a> History<'a> {
 
     /// Revisions of the pods of that workload on members, in order.
     pub(super) fn pods_of(&self, task: &Task) -> &[Placed<'a>] {
-        all(self.pods.get(&key(&task.workload)))
+        all(self.pods.get(&Workload::from(&task.workload)))
     }
 
     /// Revisions of the shadow copies of that workload, in order.
     pub(super) fn shadows_of(&self, task: &Task) -> &[Placed<'a>] {
-        all(self.shadows.get(&key(&task.workload)))
+        all(self.shadows.get(&Workload::from(&task.workload)))
     }
 
     /// Revisions of Works that call that workload healthy, each with the member.
     pub(super) fn works_healthy(&self, task: &Task) -> &[(&'a str, Placed<'a>)] {
-        all(self.healthy.get(&key(&task.workload)))
+        all(self.healthy.get(&Workload::from(&task.workload)))
     }
 
     /// Revisions of the binding of a task, in order.
@@ -222,16 +218,9 @@ fn bound<'a>(entries: &[Entry]) -> BTreeMap<Workload, Vec<Placed<'a>>> {
         Event::Revision(it) if BINDING_KINDS.contains(&it.kind.as_str()) => Some(&it.object),
         Event::Revision(_) | Event::Mark(_) => None,
     });
-    bindings.map(|binding| (bound_by(binding), Vec::new())).collect()
-}
-
-/// The workload that a binding is of.
-pub(in crate::judge) fn bound_by(binding: &Value) -> Workload {
-    let text = |member: &str| {
-        let value = binding.pointer(&format!("/spec/resource/{member}"));
-        value.and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    (text("kind"), text("namespace"), text("name"))
+    bindings
+        .map(|binding| (Workload::of_binding(binding), Vec::new()))
+        .collect()
 }
 
 /// The workloads that a Work says are healthy where it brings them.
@@ -241,9 +230,5 @@ fn called_healthy(work: &Revision) -> BTreeSet<Workload> {
         .pointer("/status/manifestStatuses")
         .and_then(Value::as_array);
     let healthy = statuses.into_iter().flatten().filter(|it| it["health"] == "Healthy");
-    let named = healthy.filter_map(|it| {
-        let text = |member: &str| it["identifier"][member].as_str().map(str::to_owned);
-        Some((text("kind")?, text("namespace").unwrap_or_default(), text("name")?))
-    });
-    named.collect()
+    healthy.map(|it| Workload::of_reference(&it["identifier"])).collect()
 }

@@ -41,11 +41,8 @@ mod shadows;
 mod state;
 mod tainting;
 mod taints;
-mod workload;
 mod writers;
 
-pub(super) use history::bound_by;
-pub(super) use workload::Workload;
 pub use writers::{awaits_garbage_collector, left_over};
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,7 +8,6 @@ use super::{
     Found, History, bindings, blaming, blocked,
     excuses::{is_harness, is_set_aside},
     finding,
-    history::bound_by,
     instances::Target,
 };
 use crate::{
@@ -23,6 +22,7 @@ use crate::{
     names::ClusterName,
     plan::{Plan, PlannedStep},
     timeline::{Change, Entry, Event, HANDS, Mark, ObjectId, Timeline},
+    workload::Workload,
     yaml::decode::parse_duration,
 };
 
@@ -121,7 +121,7 @@ pub(super) fn settles(
             continue;
         };
         let tasks: Vec<&Task> = history.tasks_of(id).collect();
-        let copies = history.copies(&bound_by(&last.1.object));
+        let copies = history.copies(&Workload::of_binding(&last.1.object));
         let is_kept = tasks.iter().any(|task| task.purge_mode == "Never");
         let template = copies.iter().rfind(|(_, it)| it.cluster.is_control());
         let is_wanted = template.is_none_or(|(_, it)| it.change != Change::Deleted);

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::workload::Workload;
 use crate::{
     judge::order::Placed,
     names::ClusterName,
     timeline::{Change, HARNESS, Revision},
+    workload::Workload,
 };
 
 /// Shadow copies by cluster and uid.

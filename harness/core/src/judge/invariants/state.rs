@@ -12,7 +12,6 @@ use super::{
     blocked::{failing_since, is_label_value},
     excuses::{asks_the_same, is_edited, is_harness, is_on, is_set_aside},
     finding,
-    history::bound_by,
     instances::Target,
     label, moves,
 };
@@ -27,6 +26,7 @@ use crate::{
     names::ClusterName,
     plan::Plan,
     timeline::{Change, HANDS, ObjectId, Timeline},
+    workload::Workload,
 };
 
 /// Time within which an implementation may not have heard of a status, or of a rule.
@@ -283,7 +283,10 @@ impl<'a> Moved<'_, 'a> {
     /// The revisions of its copies elsewhere.
     fn copies<'h>(&self, history: &'h History<'a>) -> impl Iterator<Item = Placed<'a>> + 'h + use<'_, 'h, 'a> {
         let (from, until, before) = (self.from.0.seq, self.until, self.before.clone());
-        let all = history.copies(&bound_by(&self.from.1.object)).iter().copied();
+        let all = history
+            .copies(&Workload::of_binding(&self.from.1.object))
+            .iter()
+            .copied();
         all.filter(move |(entry, it)| {
             let meanwhile = from < entry.seq && entry.seq < until;
             meanwhile && !it.cluster.is_control() && !before.contains(&it.cluster)

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Finding, Found, blaming, bound_by, finding, instances};
+use super::{Finding, Found, blaming, finding, instances};
 use crate::{
     case::model::Invariant,
     judge::allowances::Allowances,
@@ -15,6 +15,7 @@ use crate::{
     timeline::{
         Change, Entry, Event, GARBAGE_COLLECTOR, HANDS, HARNESS, Mark, ObjectId, Revision, StepEnd, Timeline, World,
     },
+    workload::Workload,
 };
 
 /// POL-08: when policies and workloads have been deleted, no binding, no Work and no copy is left on any cluster.
@@ -80,7 +81,7 @@ pub fn left_over(entries: &[Entry]) -> Vec<ObjectId> {
                 carried.is_empty() || !carried.is_disjoint(&bound)
             }
             kind if id.cluster.is_control() => BINDING_KINDS.contains(&kind),
-            _ => bound.contains(&(id.kind.clone(), id.namespace.clone(), id.name.clone())),
+            _ => bound.contains(&Workload::from(*id)),
         };
         ours && made.contains(*id)
     };
@@ -110,33 +111,19 @@ pub fn awaits_garbage_collector(entries: &[Entry], left: &[ObjectId]) -> bool {
     left.iter().filter_map(|id| world.get(id)).any(awaits)
 }
 
-/// Kind, namespace, name.
-type Resource = (String, String, String);
-
 /// Returns the objects that a Work creates on its member.
-fn carried(work: &Value) -> BTreeSet<Resource> {
+fn carried(work: &Value) -> BTreeSet<Workload> {
     let manifests = work.pointer("/spec/workload/manifests").and_then(Value::as_array);
-    let text = |manifest: &Value, pointer: &str| {
-        let value = manifest.pointer(pointer).and_then(Value::as_str);
-        value.unwrap_or_default().to_owned()
-    };
-    let resource = |manifest| {
-        (
-            text(manifest, "/kind"),
-            text(manifest, "/metadata/namespace"),
-            text(manifest, "/metadata/name"),
-        )
-    };
-    manifests.into_iter().flatten().map(resource).collect()
+    manifests.into_iter().flatten().map(Workload::of_manifest).collect()
 }
 
-/// The workloads that there ever was a binding of: kind, namespace, name.
-fn bound(entries: &[Entry]) -> BTreeSet<Resource> {
+/// The workloads that there ever was a binding of.
+fn bound(entries: &[Entry]) -> BTreeSet<Workload> {
     let bindings = entries.iter().filter_map(|entry| match &entry.event {
         Event::Revision(revision) if BINDING_KINDS.contains(&revision.kind.as_str()) => Some(revision),
         Event::Revision(_) | Event::Mark(_) => None,
     });
-    bindings.map(|binding| bound_by(&binding.object)).collect()
+    bindings.map(|binding| Workload::of_binding(&binding.object)).collect()
 }
 
 /// Returns objects that the harness did not create.

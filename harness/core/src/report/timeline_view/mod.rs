@@ -24,6 +24,7 @@ use crate::{
     names::ClusterName,
     select::BINDING_KINDS,
     timeline::{Change, Entry, Event, Mark, ObjectId, Revision, StepEnd, Timeline},
+    workload::Workload,
 };
 
 pub use windows::{Window, WindowKind};
@@ -110,9 +111,6 @@ const EVENT_FIELDS: [&str; 8] = [
     "regarding.namespace",
     "series.count",
 ];
-
-/// A workload, by kind, namespace and name: what is the same in its template and its copies.
-type Workload = (String, String, String);
 
 /// State while a timeline is walked through.
 struct Walk<'a> {

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{Drawn, Workload, words};
+use super::{Drawn, words};
 use crate::{
     judge::failovers::{self, Task},
     names::ClusterName,
     select::BINDING_KINDS,
     timeline::{Change, Entry, ObjectId, Revision},
+    workload::Workload,
 };
 
 /// Kind of a window.
@@ -68,7 +69,7 @@ impl Windows {
             self.states.entry(workload.clone()).or_default();
             workload
         } else {
-            (id.kind.clone(), id.namespace.clone(), id.name.clone())
+            Workload::from(id)
         };
         let gone = revision.change == Change::Deleted;
         if !is_binding && !tasks.iter().any(|task| task.is_copy(id)) && !self.states.contains_key(&workload) {
@@ -91,7 +92,7 @@ impl Windows {
         }
         let mut pending = tasks
             .iter()
-            .filter(|task| task.is_pending_at(entry.seq) && is_about(task, &workload));
+            .filter(|task| task.is_pending_at(entry.seq) && Workload::from(&task.workload) == workload);
         // A window that began gracefully ends gracefully, although the task is cleared before the old copy is gone.
         let began = state
             .open
@@ -119,7 +120,7 @@ impl Windows {
             .into_iter()
             .map(|(workload, kind, from, to)| Window {
                 kind,
-                workload: format!("{} {}", workload.0, workload.2),
+                workload: format!("{} {}", workload.kind, workload.name),
                 from,
                 to,
                 secs: ((at(to.unwrap_or(last)) - at(from)) * 1e3).round() / 1e3,
@@ -146,11 +147,4 @@ impl State {
             None
         }
     }
-}
-
-fn is_about(task: &Task, (kind, namespace, name): &Workload) -> bool {
-    let workload = &task.workload;
-    workload.kind == *kind
-        && workload.name == *name
-        && workload.namespace.as_deref().unwrap_or_default() == namespace.as_str()
 }

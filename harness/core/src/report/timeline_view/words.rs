@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Walk, Workload};
+use super::Walk;
 use crate::{
     cause,
     report::difference,
     select::{BINDING_KINDS, EXECUTION_NAMESPACE},
     timeline::{Change, ObjectId, Revision},
+    workload::Workload,
 };
 
 /// Kind of an event.
@@ -59,12 +60,7 @@ type Drawn = Option<(What, String)>;
 
 /// Returns the workload of a binding.
 pub(super) fn workload_of(binding: &Value) -> Option<Workload> {
-    let text = |member: &str| {
-        let value = binding.pointer(&format!("/spec/resource/{member}"));
-        value.and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let workload = (text("kind"), text("namespace"), text("name"));
-    (!workload.0.is_empty()).then_some(workload)
+    Some(Workload::of_binding(binding)).filter(|workload| !workload.kind.is_empty())
 }
 
 /// Describes a revision that is shown only because of a finding.
@@ -94,8 +90,7 @@ impl Walk<'_> {
         if kind == "Event" {
             return event(id, revision);
         }
-        let workload = (id.kind.clone(), id.namespace.clone(), id.name.clone());
-        if !self.workloads.contains(&workload) {
+        if !self.workloads.contains(&id.into()) {
             return None;
         }
         if id.cluster.is_control() {
