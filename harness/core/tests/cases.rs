@@ -98,6 +98,14 @@ spec:
     let found = common::read_bytes(Path::new("several.yaml"), wrong.as_bytes()).unwrap_err();
     let told = "several.yaml:6:10: not every scenario has a parameter `kin` (did you mean `kind`?)";
     assert_eq!(common::lines(&found), told);
+    let nested = text.replace("parallelism: 1", "parallelism: $(kind)");
+    let found = common::read_bytes(Path::new("several.yaml"), nested.as_bytes()).unwrap_err();
+    assert!(
+        common::lines(&found)
+            .contains("several.yaml:11:65: `$(kind)` in a value of a parameter (use both parameters in `steps`)"),
+        "{}",
+        common::lines(&found)
+    );
 }
 
 /// The scenarios of a file that several cases have in common; a mismatch is reported where the case refers to it.

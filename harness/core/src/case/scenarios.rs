@@ -201,14 +201,39 @@ fn read<'n>(scenarios: &'n Node, decoder: &mut Decoder) -> Vec<Scenario<'n>> {
             decoder.error(at, message, "choose another name");
         }
         let values = fields.get("with").map(|node| decoder.members(node, "with"));
-        let values = values.unwrap_or_default().iter();
+        let values = values.unwrap_or_default();
+        for (_, value) in values {
+            refuse_parameters(value, decoder);
+        }
         found.push(Scenario {
             node,
             name,
-            values: values.map(|(key, value)| (key.key(), value)).collect(),
+            values: values.iter().map(|(key, value)| (key.key(), value)).collect(),
         });
     }
     found
+}
+
+/// Reports parameters in a value of a parameter: nothing replaces them.
+fn refuse_parameters(value: &Node, decoder: &mut Decoder) {
+    match &value.data {
+        Data::Scalar { text, .. } => {
+            let name = text.split_once("$(").and_then(|(_, rest)| rest.split_once(')'));
+            if let Some((name, _)) = name {
+                decoder.error(
+                    value,
+                    format!("`$({name})` in a value of a parameter"),
+                    "use both parameters in `steps`",
+                );
+            }
+        }
+        Data::List(items) => items.iter().for_each(|item| refuse_parameters(item, decoder)),
+        Data::Map(members) => {
+            for (_, value) in members {
+                refuse_parameters(value, decoder);
+            }
+        }
+    }
 }
 
 fn without_scenarios(root: &Node) -> Node {
