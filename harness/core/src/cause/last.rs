@@ -37,6 +37,9 @@ pub(super) fn of_finding(timeline: &Timeline, finding: &Finding) -> Cause {
     {
         return Cause::new("a request of the case is refused", message.clone());
     }
+    if let Some(Event::Mark(Mark::Answered { refused_with: None, .. })) = at.map(|entry| &entry.event) {
+        return Cause::new(finding.title.clone(), "neither a definition nor a webhook refuses it");
+    }
     let write = last_write(&entries[..entries.partition_point(|it| it.seq <= finding.seq)]);
     let group = match &finding.field {
         Some(field) => format!("{}: {field}", finding.title),

@@ -19,9 +19,9 @@ use serde_json::Value;
 
 use crate::{
     case::model::{ObjectRef, Phase},
-    judge::Finding,
+    judge::{DifferenceKind, Finding},
     select::BINDING_KINDS,
-    timeline::{Entry, Event, Mark, ObjectId, StepEnd, Timeline, World},
+    timeline::{Entry, Event, HANDS, Mark, ObjectId, StepEnd, Timeline, World},
     workload::Workload,
 };
 
@@ -60,10 +60,20 @@ pub fn of_failure(timeline: &Timeline, findings: &[Finding]) -> Option<Cause> {
     };
     let entries = timeline.entries();
     let waited = timed_out(entries, |step| finding.step == Some(step));
-    let Some((at, wait)) = waited else {
+    let Some((at, wait)) = waited.filter(|_| !is_wrong_task(finding)) else {
         return Some(last::of_finding(timeline, finding));
     };
     of_timed_out(entries, at, wait, Some(finding)).or_else(|| Some(last::of_timeout(&entries[..at])))
+}
+
+/// Prefix of the fields of a task.
+const OF_TASK: &str = "spec.gracefulEvictionTasks[].";
+
+/// Returns `true` if a task has a wrong value. It was written all the same, so that nothing that kept the implementation
+/// waiting explains it.
+fn is_wrong_task(finding: &Finding) -> bool {
+    let is_of_task = finding.field.as_deref().is_some_and(|it| it.starts_with(OF_TASK));
+    is_of_task && finding.kind == DifferenceKind::Different
 }
 
 /// Returns the likely cause of a step that timed out; `None` if no step did, or if nothing points to a cause.
@@ -137,9 +147,15 @@ fn timed_out(entries: &[Entry], is_step: impl Fn(usize) -> bool) -> Option<(usiz
 /// Warnings that are older than this when a step begins are unrelated to it.
 const RECENT: Duration = Duration::from_secs(10);
 
-/// Returns the index of the first entry that may be related to a step that began at that time.
+/// Returns the index of the first entry that may be related to a step that began at that time: warnings from before the
+/// last write of the case, such as a taint, are about something else.
 fn since(entries: &[Entry], began: Duration) -> usize {
-    entries.partition_point(|entry| entry.at + RECENT < began)
+    let is_write = |entry: &Entry| match &entry.event {
+        Event::Revision(revision) => entry.at <= began && revision.by.as_deref() == Some(HANDS),
+        Event::Mark(_) => false,
+    };
+    let recent = entries.partition_point(|entry| entry.at + RECENT < began);
+    recent.max(entries.iter().rposition(is_write).unwrap_or_default())
 }
 
 /// Returns the members that are not ready or have taints, each with the condition `Ready` or the taint. Taints that the

@@ -232,6 +232,15 @@ impl<'w> Bound<'w> {
             item.is_some_and(|item| item["health"].as_str().is_none_or(|health| health != "Healthy"))
         })?;
         let health = self.collected(without).and_then(|item| item["health"].as_str());
+        if health == Some("Unhealthy") && !self.binding["spec"]["failover"]["application"].is_null() {
+            let text = format!(
+                "{} says of {} {} on {without}: health Unhealthy, and it is still scheduled to {without}",
+                self.in_words(),
+                self.workload.kind,
+                self.workload.name
+            );
+            return Some(Cause::new("a workload stays on a cluster where it is Unhealthy", text));
+        }
         let text = format!(
             "{} says of {} {} on {without}: health {}",
             self.in_words(),

@@ -283,3 +283,58 @@ fn no_warning_explains_a_wrong_value_in_a_task() {
         "Warning Blocked"
     );
 }
+
+/// A step that began after the case tainted a cluster waits for something that follows the taint.
+#[test]
+fn a_warning_from_before_the_last_write_of_the_case_is_no_cause() {
+    let by = |hands: Option<&str>, (kind, object): (&str, Value)| {
+        Event::Revision(Revision {
+            cluster: ClusterName::control(),
+            kind: kind.to_owned(),
+            change: Change::Modified,
+            object: Arc::new(object),
+            by: hands.map(str::to_owned),
+        })
+    };
+    let taint = || by(Some(HANDS), ("Cluster", json!({"metadata": {"name": "member1"}})));
+    let warned = || by(None, warning());
+    let found = |events: [Event; 2]| {
+        let timed_out = Event::Mark(Mark::StepEnded {
+            step: 0,
+            end: StepEnd::TimedOut {
+                phase: "evict".to_owned(),
+                waited_secs: 0.0,
+            },
+        });
+        let entries = (1..).zip(events.into_iter().chain([timed_out]));
+        let entries = entries.map(|(seq, event)| Entry {
+            at: Duration::ZERO,
+            seq,
+            event,
+        });
+        text_of(&Timeline::new(entries.collect()).unwrap())
+    };
+    assert!(found([taint(), warned()]).is_some());
+    assert_eq!(found([warned(), taint()]), None);
+}
+
+#[test]
+fn an_unhealthy_workload_that_is_to_fail_over_is_a_cause() {
+    let unhealthy = |failover: Value| {
+        let (kind, mut bound) = binding(&json!([{"name": "member1"}]), &json!({}));
+        let status = json!({"readyReplicas": 0});
+        bound["spec"]["resource"] = json!({"kind": "Deployment", "namespace": "default", "name": "deploy"});
+        bound["spec"]["failover"] = failover;
+        bound["status"] =
+            json!({"aggregatedStatus": [{"clusterName": "member1", "health": "Unhealthy", "status": status}]});
+        let copy = json!({"metadata": {"name": "deploy", "namespace": "default"}, "status": status});
+        let mut entries = timeline(&[(kind, bound), ("Deployment", copy)]).entries().to_vec();
+        if let Event::Revision(copy) = &mut entries[1].event {
+            copy.cluster = ClusterName::new("member1");
+        }
+        text_of(&Timeline::new(entries).unwrap()).unwrap()
+    };
+    let stays = unhealthy(json!({"application": {"purgeMode": "Directly"}}));
+    assert!(stays.ends_with("and it is still scheduled to member1"), "{stays}");
+    assert!(unhealthy(Value::Null).ends_with("health Unhealthy"));
+}

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Cause, bindings, event_message, text};
 use crate::{
-    judge::{DifferenceKind, Finding},
+    judge::Finding,
     timeline::{Change, Entry, Event, ObjectId, Revision, World},
     workload::Workload,
 };
@@ -16,19 +16,8 @@ const RACES: [&str; 3] = [
     "Operation cannot be fulfilled",
 ];
 
-/// Prefix of the fields of a task.
-const OF_TASK: &str = "spec.gracefulEvictionTasks[].";
-
-/// Returns the last warning, unless it is about another workload than the finding. A task with a wrong value was written all
-/// the same, so that no warning explains it.
+/// Returns the last warning, unless it is about another workload than the finding.
 pub(super) fn last(entries: &[Entry], world: &World, finding: Option<&Finding>) -> Option<Cause> {
-    let is_wrong_task = |finding: &Finding| {
-        let is_of_task = finding.field.as_deref().is_some_and(|it| it.starts_with(OF_TASK));
-        is_of_task && finding.kind == DifferenceKind::Different
-    };
-    if finding.is_some_and(is_wrong_task) {
-        return None;
-    }
     let object = finding.and_then(|finding| finding.object.as_ref());
     let workload = object.and_then(|id| workload_of(world, &id.into()));
     let mut warnings = entries.iter().rev().filter_map(|entry| match &entry.event {

@@ -86,7 +86,7 @@ fn is_about_one_workload(one: &Finding, other: &Finding, timeline: &Timeline) ->
     }
 }
 
-/// Returns the workload that a binding refers to. Any other object is taken for a copy of its own.
+/// Returns the workload that a binding refers to. Another object is a copy of the workload with its name.
 fn workload_of(id: &ObjectId, timeline: &Timeline) -> Option<Workload> {
     if !BINDING_KINDS.contains(&id.kind.as_str()) {
         return Some(id.into());

@@ -115,6 +115,10 @@ pub struct Watch<'a> {
     condition: &'a Condition,
     known: Known,
     began: Duration,
+    /// The last step before it that did something.
+    last_act: Option<usize>,
+    /// Entry with which that step began.
+    acted: u64,
     found: Followed<'a>,
     /// The first revision of every object that is there (its latest incarnation), for `firstSeen`.
     first: BTreeMap<ObjectId, (u64, Duration, Arc<Value>)>,
@@ -135,6 +139,8 @@ impl<'a> Watch<'a> {
             condition,
             known: Known::after(history),
             began: history.last().map(|entry| entry.at).unwrap_or_default(),
+            last_act: standpoint.last_act,
+            acted: 0,
             found: Followed::new(&condition.of),
             first: BTreeMap::new(),
             nearest: None,
@@ -212,6 +218,11 @@ impl<'a> Watch<'a> {
     /// Returns `true` if another evaluation may have another result.
     fn take(&mut self, entry: &Entry) -> bool {
         self.last = (entry.seq, entry.at);
+        if let Event::Mark(Mark::StepStarted { step, .. }) = &entry.event
+            && Some(*step) == self.last_act
+        {
+            self.acted = entry.seq;
+        }
         if self.mode == Mode::FirstSeen
             && let Event::Revision(revision) = &entry.event
             && self.found.is_of_its_kinds(&revision.kind)
@@ -456,12 +467,13 @@ impl<'a> Watch<'a> {
         select::clusters(place, &self.known.bindings, &self.known.members)
     }
 
-    /// Of several failures the one with the fewest differences teaches most; of equal ones the latest, or the first
-    /// revision that was like that.
+    /// Of several failures the one with the fewest differences teaches most; of equal ones the latest. Of the revisions since
+    /// the last step that did something, it is the first that was like that: the one with which a wrong value was written.
     fn keep_if_nearer(&mut self, evidence: Evidence) {
         let distance = |it: &Evidence| (it.object.is_none(), weight(&it.mismatches));
         let nearer = |best: &Evidence| match self.mode {
-            Mode::Observed => distance(&evidence) < distance(best),
+            Mode::Observed if best.seq > self.acted => distance(&evidence) < distance(best),
+            Mode::Observed => distance(&evidence) <= distance(best),
             Mode::Now | Mode::Eventually | Mode::Consistently(_) | Mode::Never | Mode::FirstSeen => {
                 distance(&evidence) <= distance(best)
             }

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::{DifferenceKind, Finding, Judged, Ran, assertions::Ground, stops::ended_badly};
 use crate::{
-    case::model::{Action, CommandRun, Expected, Refused, Start},
+    case::model::{Action, CommandRun, Expected, Refused, Start, Write},
     redact,
-    timeline::{Event, Mark, Timeline},
+    timeline::{Change, Entry, Event, HANDS, Mark, Revision, Timeline},
 };
 
 /// Judges a start with another set-up: a mark of the step says whether the target ran, and what it said. A target that
@@ -91,7 +91,12 @@ pub(super) fn refused(
         step: Some(number),
         expected: refused.to_string(),
         seen: status.map_or_else(
-            || format!("it was accepted{}", with_mentioned(refused)),
+            || {
+                format!(
+                    "it was accepted{}",
+                    with_mentioned(refused, &timeline.entries()[run.entries.start..])
+                )
+            },
             |status| format!("it was refused with {status}: {message}"),
         ),
         object: None,
@@ -102,17 +107,35 @@ pub(super) fn refused(
     });
 }
 
-/// Returns the fields of a request that its refusal would mention: ` with jsonPath: "{ .status"`; nothing if it has none.
-fn with_mentioned(refused: &Refused) -> String {
-    let mut fields = Vec::new();
+/// Returns the fields of a request that its refusal would mention: ` with jsonPath: "{ .status"`. If the request has none of
+/// them, those that it was given before it was stored: `, and stored with jsonPath: ""`. Empty if there are none there either.
+fn with_mentioned(refused: &Refused, since: &[Entry]) -> String {
+    let (mut sent, mut stored) = (Vec::new(), Vec::new());
     for write in refused.request.facts().writes {
-        find_mentioned(write.value, &refused.mentions, &mut fields);
+        find_mentioned(write.value, &refused.mentions, &mut sent);
+        let object = since.iter().find_map(|entry| match &entry.event {
+            Event::Revision(it) if is_written(&write, it) => Some(&it.object),
+            Event::Revision(_) | Event::Mark(_) => None,
+        });
+        if let Some(object) = object {
+            find_mentioned(object, &refused.mentions, &mut stored);
+        }
     }
-    if fields.is_empty() {
-        String::new()
-    } else {
-        format!(" with {}", fields.join(", "))
+    match (sent.as_slice(), stored.as_slice()) {
+        ([], []) => String::new(),
+        ([], stored) => format!(", and stored with {}", stored.join(", ")),
+        (sent, _) => format!(" with {}", sent.join(", ")),
     }
+}
+
+/// Returns `true` for the revision of an object that a request wrote.
+fn is_written(write: &Write<'_>, revision: &Revision) -> bool {
+    let name = revision.object.pointer("/metadata/name").and_then(Value::as_str);
+    write
+        .object()
+        .is_some_and(|(_, kind, wanted)| revision.kind == kind && name == Some(wanted))
+        && revision.change != Change::Deleted
+        && revision.by.as_deref() == Some(HANDS)
 }
 
 fn find_mentioned(value: &Value, mentions: &[String], fields: &mut Vec<String>) {

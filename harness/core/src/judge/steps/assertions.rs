@@ -10,7 +10,7 @@ use crate::{
     case::model::{Assertion, Expect, Mode, Subject},
     names::RequirementId,
     pattern::path,
-    timeline::{Entry, StepEnd, Timeline},
+    timeline::{Entry, Event, Mark, ObjectId, StepEnd, Timeline},
     watch::{Evidence, Known, Outcome, Standpoint, Watch},
 };
 
@@ -106,7 +106,13 @@ pub(super) fn judge(
         &evidence,
         &Known::after(&timeline.entries()[..run.entries.end]),
     );
-    let mut finding = failed((number, assertion), refuted, evidence, difference, run);
+    let mut finding = failed(
+        (number, assertion),
+        refuted,
+        evidence,
+        difference,
+        (run, since_act(standpoint, run, timeline)),
+    );
     if let Some(step) = follows {
         finding.seen = format!("{}; this follows from step {}", finding.seen, step + 1);
         finding.follows = follows;
@@ -197,7 +203,7 @@ fn failed(
     requirements: BTreeSet<RequirementId>,
     evidence: Evidence,
     (field, kind): (Option<String>, DifferenceKind),
-    run: &Ran<'_>,
+    (run, since_act): (&Ran<'_>, &[Entry]),
 ) -> Finding {
     let mut seen = match (&evidence.object, evidence.mismatches.is_empty()) {
         (Some(object), true) => object.to_string(),
@@ -208,14 +214,30 @@ fn failed(
     if let Some((StepEnd::TimedOut { phase, waited_secs }, _)) = &run.end {
         seen = format!("{seen}, for {waited_secs} s (phase {phase})");
     }
-    let (mut seq, mut at) = (evidence.seq, evidence.at);
-    if let (Mode::Observed, Some((_, end))) = (assertion.mode, &run.end) {
-        // It did not happen until the end; the nearest revision is where to look.
-        if evidence.object.is_some() {
-            seen = format!("{seen}; the nearest at {:.3} s, entry {seq}", at.as_secs_f64());
+    let moment = |entry: &Entry| (entry.seq, entry.at);
+    let nearest = evidence.object.as_ref().map(|_| (evidence.seq, evidence.at));
+    let nearest = nearest.filter(|(seq, _)| since_act.first().is_none_or(|act| act.seq < *seq));
+    let last = evidence
+        .object
+        .as_ref()
+        .and_then(|id| last_write(id, since_act))
+        .map(moment);
+    // A wrong value was written then. What is missing did not happen until the end.
+    let written = match (assertion.mode, kind) {
+        (Mode::Observed, DifferenceKind::Different) => nearest,
+        (Mode::Eventually, DifferenceKind::Different | DifferenceKind::Unexpected) => last,
+        _ => None,
+    };
+    let (seq, at) = match (assertion.mode, written, &run.end) {
+        (_, Some(written), _) => written,
+        (Mode::Observed, None, Some((_, end))) => {
+            if let Some((seq, at)) = nearest {
+                seen = format!("{seen}; the nearest at {:.3} s, entry {seq}", at.as_secs_f64());
+            }
+            moment(end)
         }
-        (seq, at) = (end.seq, end.at);
-    }
+        _ => (evidence.seq, evidence.at),
+    };
     Finding {
         requirements,
         field,
@@ -234,6 +256,20 @@ fn failed(
         mismatches: evidence.mismatches,
         follows: None,
     }
+}
+
+/// Returns the entries of a step and those before it, from the last step on that did something.
+fn since_act<'a>(standpoint: Standpoint, run: &Ran<'_>, timeline: &'a Timeline) -> &'a [Entry] {
+    let until = &timeline.entries()[..run.entries.end];
+    let is_act = |entry: &Entry| matches!(&entry.event, Event::Mark(Mark::StepStarted { step, .. }) if Some(*step) == standpoint.last_act);
+    &until[until.iter().position(is_act).unwrap_or_default()..]
+}
+
+/// Returns the last revision of an object among these entries.
+fn last_write<'a>(id: &ObjectId, entries: &'a [Entry]) -> Option<&'a Entry> {
+    let is_of_object =
+        |entry: &&Entry| matches!(&entry.event, Event::Revision(revision) if ObjectId::of(revision) == *id);
+    entries.iter().rfind(is_of_object)
 }
 
 #[cfg(test)]
