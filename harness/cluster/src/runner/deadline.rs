@@ -5,6 +5,8 @@ use std::time::Duration;
 use baton_core::timeline::{Change, Entry, Event, HARNESS};
 use tokio::time::Instant;
 
+use super::processors::Reading;
+
 /// Time without events that ends a wait early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Silence {
@@ -31,6 +33,8 @@ pub(super) struct Wait {
     /// Time of the last event, or the beginning.
     quiet_since: Instant,
     granted: bool,
+    /// How busy the machine was at the beginning, until the wait is extended for it; `None` if its limit is fixed.
+    load: Option<Reading>,
 }
 
 impl Wait {
@@ -42,7 +46,29 @@ impl Wait {
             silence: silence.filter(|silence| silence.time() < limit),
             quiet_since: began,
             granted: false,
+            load: None,
         }
+    }
+
+    /// Lets the wait take twice as long if the machine is busy from this reading on. That is for limits which no document sets.
+    pub(super) fn patient(mut self, load: Reading) -> Self {
+        self.load = Some(load);
+        self
+    }
+
+    /// Extends the wait once if the machine was busy all the time; returns whether it was extended.
+    pub(super) fn extend_if_busy(&mut self, now: &Reading) -> bool {
+        let is_busy = !self.is_silent() && self.load.is_some_and(|began| now.is_busy_since(&began));
+        if is_busy {
+            self.limit *= 2;
+            self.load = None;
+        }
+        is_busy
+    }
+
+    /// Longest duration of the wait if something happens.
+    pub(super) fn limit(&self) -> Duration {
+        self.limit
     }
 
     /// Longest duration of the wait, as things are now.
@@ -126,6 +152,20 @@ mod tests {
                 by: Some("target".to_owned()),
             }),
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_patient_wait_is_extended_once_on_a_busy_machine() {
+        let [limit, most, little] = [60, 55, 30].map(Duration::from_secs);
+        let idle = Reading::with(Duration::ZERO);
+        let mut fixed = Wait::begin(limit, None);
+        let mut patient = Wait::begin(limit, None).patient(idle);
+        tokio::time::advance(limit).await;
+        assert!(!patient.extend_if_busy(&Reading::with(little)));
+        assert!(!fixed.extend_if_busy(&Reading::with(most)));
+        assert!(patient.extend_if_busy(&Reading::with(most)));
+        assert!(!patient.extend_if_busy(&Reading::with(most)), "only once");
+        assert_eq!((fixed.time(), patient.time()), (limit, 2 * limit));
     }
 
     #[tokio::test(start_paused = true)]

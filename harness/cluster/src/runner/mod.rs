@@ -9,7 +9,8 @@
 //! - `director`: disturbs the target at its writes, and records them ([`Traffic`]); `moves`: the parts of moves that need the
 //!   run; `taken`: taints that they put back; `policies`: edits of policies;
 //! - `clean_up`: removes the case's objects at the end, so that leftovers show;
-//! - `wait`: steps that wait for the timeline, without polling; `deadline`: their time limits;
+//! - `wait`: steps that wait for the timeline, without polling; `deadline`: their time limits; `processors`: how busy the
+//!   machine is;
 //! - `membership`: members that leave the federation and join again;
 //! - `metrics`: metrics of the target;
 //! - [`Precedents`]: waits of the run whose end is known, so that others need not wait for the same;
@@ -36,6 +37,7 @@ mod metrics;
 mod moves;
 mod policies;
 mod precedents;
+mod processors;
 mod references;
 mod refused;
 mod step_error;

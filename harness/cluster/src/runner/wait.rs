@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     Ended, LAST_LINES, Run, RunError, TargetError, act_error::ActError, deadline::Wait, first_to_end, moves::next_due,
+    processors::Reading,
 };
 use crate::{actions, program::last_lines};
 
@@ -38,42 +39,60 @@ fn revision(object: &Value) -> Option<u64> {
 impl Run<'_> {
     /// Waits until a condition holds, at most for the time of the case or of the phase.
     pub(super) async fn wait_for(&mut self, until: &Condition, phase: Phase, within: Option<Duration>) -> StepEnd {
-        let time = self.limit(phase, within);
-        match self.watch(Mode::Eventually, until, time).await {
+        let wait = self.wait(phase, within);
+        let time = wait.limit();
+        match self.watch(Mode::Eventually, until, wait).await {
             Ok(Outcome::Held(_)) => StepEnd::Done,
             Ok(Outcome::Failed(_)) => StepEnd::timed_out(phase.name(), time),
             Err(waited) => StepEnd::timed_out(phase.name(), waited),
         }
     }
 
-    /// Returns the time limit of a step: that of the case, if it sets one.
-    fn limit(&self, phase: Phase, within: Option<Duration>) -> Duration {
+    /// Begins a wait with the time limit of the case, if it sets one, or else that of the phase.
+    fn wait(&self, phase: Phase, within: Option<Duration>) -> Wait {
         match within {
-            Some(time) => time.mul_f64(self.timeouts.factor) + self.timeouts.slack,
-            None => self.timeouts.of(phase),
+            Some(time) => {
+                let limit = time.mul_f64(self.timeouts.factor) + self.timeouts.slack;
+                Wait::begin(limit, self.silence(limit))
+            }
+            None => self.patient_wait(self.timeouts.of(phase)),
         }
+    }
+
+    /// Begins a wait that takes longer on a busy machine. Virtual time goes on only when nothing is left to do.
+    fn patient_wait(&self, limit: Duration) -> Wait {
+        let wait = Wait::begin(limit, self.silence(limit));
+        if self.fleet.has_virtual_time() {
+            wait
+        } else {
+            wait.patient(Reading::now())
+        }
+    }
+
+    /// Decides about a wait whose time is up, or in which nothing happened for some time; returns `true` if it goes on.
+    fn goes_on(&mut self, wait: &mut Wait) -> bool {
+        !self.ended && wait.extend_if_busy(&Reading::now()) || self.waits_in_full(wait)
     }
 
     /// Waits as long as an assertion may still come true. The judge decides whether it did.
     pub(super) async fn assert(&mut self, assertion: &Assertion) -> StepEnd {
-        let time = match assertion.mode {
+        let wait = match assertion.mode {
             Mode::Now | Mode::Never => return StepEnd::Done,
             Mode::Consistently(time) => {
                 // Wait even if it is violated at once: the next step must not begin earlier than the case says.
                 self.let_pass(time).await;
                 return StepEnd::Done;
             }
-            Mode::Eventually | Mode::Observed | Mode::FirstSeen => self.limit(assertion.phase, assertion.within),
+            Mode::Eventually | Mode::Observed | Mode::FirstSeen => self.wait(assertion.phase, assertion.within),
         };
-        match self.watch(assertion.mode, &assertion.condition, time).await {
+        match self.watch(assertion.mode, &assertion.condition, wait).await {
             Ok(_) => StepEnd::Done,
             Err(waited) => StepEnd::timed_out(assertion.phase.name(), waited),
         }
     }
 
     /// Follows the timeline until a condition is decided; returns the elapsed time if the time is up first.
-    async fn watch(&mut self, mode: Mode, condition: &Condition, limit: Duration) -> Result<Outcome, Duration> {
-        let mut wait = Wait::begin(limit, self.silence(limit));
+    async fn watch(&mut self, mode: Mode, condition: &Condition, mut wait: Wait) -> Result<Outcome, Duration> {
         self.read_on();
         let mut watch = Watch::begin(mode, condition, &self.seen, self.standpoint);
         loop {
@@ -84,7 +103,7 @@ impl Run<'_> {
                 if watch.waits_for_garbage_collector() && !self.ended && wait.grant(GARBAGE) {
                     continue;
                 }
-                if self.waits_in_full(&mut wait) {
+                if self.goes_on(&mut wait) {
                     continue;
                 }
                 return Err(wait.time());
@@ -102,7 +121,7 @@ impl Run<'_> {
         time: Duration,
         mut look: impl FnMut(&World, &Known) -> Option<T>,
     ) -> Result<T, Duration> {
-        let mut wait = Wait::begin(time, self.silence(time));
+        let mut wait = self.patient_wait(time);
         self.read_on();
         let (mut world, mut known) = (World::default(), Known::default());
         let take = |entries: &[Entry], world: &mut World, known: &mut Known| {
@@ -117,7 +136,7 @@ impl Run<'_> {
                 return Ok(found);
             }
             let Some(news) = self.news(&mut wait).await else {
-                if self.waits_in_full(&mut wait) {
+                if self.goes_on(&mut wait) {
                     continue;
                 }
                 return Err(wait.time());
@@ -334,7 +353,8 @@ impl Run<'_> {
                 of: Subject::Object(cluster),
                 expect: expect.clone(),
             };
-            match self.watch(Mode::Eventually, &until, waited).await {
+            let wait = Wait::begin(waited, self.silence(waited));
+            match self.watch(Mode::Eventually, &until, wait).await {
                 Ok(Outcome::Held(_)) => {}
                 Ok(Outcome::Failed(_)) => return Err(self.not_ready(waited)),
                 Err(waited) => return Err(self.not_ready(waited)),
