@@ -1,5 +1,7 @@
 //! The identity of a workload: what its binding refers to, and what its template and its copies have in common.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use crate::{case::model::ObjectRef, timeline::ObjectId};
@@ -42,6 +44,17 @@ impl Workload {
     /// Returns `true` if an object is its template or one of its copies.
     pub fn includes(&self, id: &ObjectId) -> bool {
         self.kind == id.kind && self.namespace == id.namespace && self.name == id.name
+    }
+}
+
+/// `Deployment default/deploy`; without a namespace, `Tenant acme`.
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, namespace, name } = self;
+        match namespace.as_str() {
+            "" => write!(f, "{kind} {name}"),
+            _ => write!(f, "{kind} {namespace}/{name}"),
+        }
     }
 }
 

@@ -31,31 +31,24 @@ spec:
     - assert: {look}
 "
     );
-    let cases = common::read_bytes(Path::new("moments.yaml"), text.as_bytes()).unwrap_or_default();
+    let cases = common::read_bytes(Path::new("moments.yaml"), text.as_bytes()).expect("a case");
     Plan::of(&cases[0])
 }
 
-/// Judges a run: the binding as it is before the taint at second 2, and as it becomes afterwards, until the second step ends
-/// at second 20.
-fn finding(look: &str, before: &Value, after: &[(f64, Value)]) -> (Finding, f64) {
+/// Judges a run in which the case taints a cluster at second 2, and the binding becomes this until the second step ends at
+/// second 20. Returns the finding of that step, and the time of its entry in seconds.
+fn finding(look: &str, after: &[(f64, Value)]) -> (Finding, f64) {
     let plan = plan(look);
     let end = StepEnd::TimedOut {
         phase: "evict".to_owned(),
         waited_secs: 17.0,
     };
-    let text = String::new;
+    let text = String::new();
     let mut story = Story::in_order()
-        .target(1.0, "ResourceBinding", binding("web", before.clone()))
-        .mark(2.0, Mark::StepStarted { step: 0, text: text() })
+        .target(1.0, "ResourceBinding", binding("web", json!({})))
+        .step(2.0, 0)
         .hands(2.0, "Cluster", cluster("member1", failed(), "True"))
-        .mark(
-            2.0,
-            Mark::StepEnded {
-                step: 0,
-                end: StepEnd::Done,
-            },
-        )
-        .mark(3.0, Mark::StepStarted { step: 1, text: text() });
+        .mark(3.0, Mark::StepStarted { step: 1, text });
     for (at, over) in after {
         story = story.target(*at, "ResourceBinding", binding("web", over.clone()));
     }
@@ -87,7 +80,7 @@ fn task(mode: &str) -> Value {
 
 #[test]
 fn a_wrong_value_was_written_by_the_first_revision_that_has_it() {
-    let (finding, at) = finding(TASK, &json!({}), &[(5.0, task("Never")), (7.0, task("Never"))]);
+    let (finding, at) = finding(TASK, &[(5.0, task("Never")), (7.0, task("Never"))]);
     assert!((at - 5.0).abs() < 1e-9, "{finding:?}");
     assert!(finding.seen.contains("for 17 s"), "{}", finding.seen);
 }
@@ -97,7 +90,7 @@ fn a_wrong_value_was_written_by_the_first_revision_that_has_it() {
 #[case(&[], None)]
 #[case(&[(5.0, json!({"schedulerName": "other"}))], Some("the nearest at 5.000 s"))]
 fn a_missing_task_was_waited_for_until_the_end(#[case] after: &[(f64, Value)], #[case] nearest: Option<&str>) {
-    let (finding, at) = finding(TASK, &json!({}), after);
+    let (finding, at) = finding(TASK, after);
     assert!((at - 20.0).abs() < 1e-9, "{finding:?}");
     assert_eq!(
         finding.seen.contains("the nearest"),
@@ -111,13 +104,9 @@ fn a_missing_task_was_waited_for_until_the_end(#[case] after: &[(f64, Value)], #
 #[test]
 fn a_wrong_result_was_written_by_its_last_revision() {
     let result = |name: &str| json!({"clusters": [{"name": name}]});
-    let (wrong, at) = finding(
-        RESULT,
-        &json!({}),
-        &[(5.0, result("member3")), (9.0, result("member4"))],
-    );
+    let (wrong, at) = finding(RESULT, &[(5.0, result("member3")), (9.0, result("member4"))]);
     assert!((at - 9.0).abs() < 1e-9, "{wrong:?}");
-    let (unchanged, at) = finding(RESULT, &json!({}), &[]);
+    let (unchanged, at) = finding(RESULT, &[]);
     assert!(at > 10.0, "nothing was written: {unchanged:?}");
 }
 

@@ -167,8 +167,8 @@ fn binding_of_another(timeline: &Timeline) -> Option<String> {
         .revisions()
         .filter(|(_, revision)| BINDING_KINDS.contains(&revision.kind.as_str()) && revision.change == Change::Added);
     let (_, revision) = made.next()?;
-    let Workload { kind, namespace, name } = Workload::of_binding(&revision.object);
-    Some(format!("a {} of {kind} {namespace}/{name}", revision.kind))
+    let workload = Workload::of_binding(&revision.object);
+    Some(format!("a {} of {workload}", revision.kind))
 }
 
 /// Returns `true` if the canary ever existed on the cluster of a role.

@@ -229,7 +229,8 @@ fn refuse_parameters(value: &Node, decoder: &mut Decoder) {
         }
         Data::List(items) => items.iter().for_each(|item| refuse_parameters(item, decoder)),
         Data::Map(members) => {
-            for (_, value) in members {
+            for (key, value) in members {
+                refuse_parameters(key, decoder);
                 refuse_parameters(value, decoder);
             }
         }

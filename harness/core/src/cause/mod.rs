@@ -110,12 +110,8 @@ fn of_timed_out(
 /// has neither a cluster nor the placement of its policy, it is on fewer clusters than its placement names, or it stays on
 /// a tainted cluster without the failover behavior of its policy. `None` if there may be another cause.
 pub fn certain(world: &World, workload: &ObjectRef) -> Option<Cause> {
-    absent::unbound_workload(world, |id| {
-        id.kind == workload.kind
-            && id.name == workload.name
-            && id.namespace == workload.namespace.as_deref().unwrap_or_default()
-    })
-    .or_else(|| stages::certain(world, workload))
+    let workload = Workload::from(workload);
+    absent::unbound_workload(world, |id| workload.includes(id)).or_else(|| stages::certain(world, &workload))
 }
 
 /// Returns the cause for which the run of a timeline ended early, if it did.

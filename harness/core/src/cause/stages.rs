@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::{Cause, absent::selected, bindings, has_no_members, list, text};
 use crate::{
-    case::model::ObjectRef,
     timeline::{ObjectId, World},
     workload::Workload,
 };
@@ -41,9 +40,8 @@ pub(super) fn first_missing<'w>(world: &'w World) -> Option<Cause> {
 }
 
 /// Returns a stage that is missing for a workload, if it is one that an implementation finishes at once or never.
-pub(super) fn certain(world: &World, workload: &ObjectRef) -> Option<Cause> {
-    let workload = Workload::from(workload);
-    let bound = bound(world).find(|bound| bound.workload == workload)?;
+pub(super) fn certain(world: &World, workload: &Workload) -> Option<Cause> {
+    let bound = bound(world).find(|bound| bound.workload == *workload)?;
     let unplaced = bound.without_cluster().and_then(|_| bound.other_placement());
     let placed = unplaced.or_else(|| bound.on_fewer_clusters());
     placed.or_else(|| bound.not_evicted().and_then(|_| bound.other_failover()))

@@ -117,8 +117,8 @@ pub struct Watch<'a> {
     began: Duration,
     /// The last step before it that did something.
     last_act: Option<usize>,
-    /// Entry with which that step began.
-    acted: u64,
+    /// Entry with which that step began; `None` before it, or without one.
+    acted: Option<u64>,
     found: Followed<'a>,
     /// The first revision of every object that is there (its latest incarnation), for `firstSeen`.
     first: BTreeMap<ObjectId, (u64, Duration, Arc<Value>)>,
@@ -140,7 +140,7 @@ impl<'a> Watch<'a> {
             known: Known::after(history),
             began: history.last().map(|entry| entry.at).unwrap_or_default(),
             last_act: standpoint.last_act,
-            acted: 0,
+            acted: None,
             found: Followed::new(&condition.of),
             first: BTreeMap::new(),
             nearest: None,
@@ -153,9 +153,7 @@ impl<'a> Watch<'a> {
                 _ => None,
             },
             passing: match (mode, &condition.of, &condition.expect) {
-                (Mode::Observed, Subject::BindingOf(_), Expect::Match(pattern)) => {
-                    Passing::of(pattern, standpoint.last_act)
-                }
+                (Mode::Observed, Subject::BindingOf(_), Expect::Match(pattern)) => Passing::of(pattern),
                 _ => None,
             },
         };
@@ -221,7 +219,7 @@ impl<'a> Watch<'a> {
         if let Event::Mark(Mark::StepStarted { step, .. }) = &entry.event
             && Some(*step) == self.last_act
         {
-            self.acted = entry.seq;
+            self.acted = Some(entry.seq);
         }
         if self.mode == Mode::FirstSeen
             && let Event::Revision(revision) = &entry.event
@@ -239,9 +237,6 @@ impl<'a> Watch<'a> {
         let mut may_differ = self.found.step(entry, &self.known.bindings);
         if let Some(notices) = &mut self.notices {
             may_differ |= notices.take(entry);
-        }
-        if let Some(passing) = &mut self.passing {
-            passing.take(entry);
         }
         may_differ
     }
@@ -446,10 +441,14 @@ impl<'a> Watch<'a> {
             (_, true) => self.settled = Some(Outcome::Held(evidence)),
             (_, false) => self.keep_if_nearer(evidence),
         }
-        let gone = self
-            .passing
-            .as_mut()
-            .is_some_and(|passing| passing.is_gone(revision.change, &revision.object, &self.known.bindings));
+        let gone = self.passing.as_mut().is_some_and(|passing| {
+            passing.is_gone(
+                self.acted.is_some(),
+                revision.change,
+                &revision.object,
+                &self.known.bindings,
+            )
+        });
         if let (None, true, Some(nearest)) = (&self.settled, gone, self.nearest.clone()) {
             self.settled = Some(Outcome::Failed(nearest));
         }
@@ -472,7 +471,7 @@ impl<'a> Watch<'a> {
     fn keep_if_nearer(&mut self, evidence: Evidence) {
         let distance = |it: &Evidence| (it.object.is_none(), weight(&it.mismatches));
         let nearer = |best: &Evidence| match self.mode {
-            Mode::Observed if best.seq > self.acted => distance(&evidence) < distance(best),
+            Mode::Observed if self.acted.is_none_or(|acted| best.seq > acted) => distance(&evidence) < distance(best),
             Mode::Observed => distance(&evidence) <= distance(best),
             Mode::Now | Mode::Eventually | Mode::Consistently(_) | Mode::Never | Mode::FirstSeen => {
                 distance(&evidence) <= distance(best)

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{
     pattern::{Bindings, Pattern, resolve},
-    timeline::{Change, Entry, Event, Mark},
+    timeline::Change,
 };
 
 /// Follows the task that a pattern of a binding speaks of, from the last step that acted on.
@@ -12,38 +12,28 @@ use crate::{
 pub(super) struct Passing {
     /// `fromCluster`, with references.
     from: String,
-    /// The step from whose beginning on it counts.
-    act: usize,
-    acted: bool,
     there: bool,
     came: bool,
 }
 
 impl Passing {
-    /// Nothing if the pattern does not speak of one task, or nothing was done that could lead to it.
-    pub fn of(pattern: &Pattern, act: Option<usize>) -> Option<Self> {
+    /// Nothing if the pattern does not speak of one task.
+    pub fn of(pattern: &Pattern) -> Option<Self> {
         Some(Self {
             from: task_from(pattern)?.to_owned(),
-            act: act?,
-            acted: false,
             there: false,
             came: false,
         })
     }
 
-    pub fn take(&mut self, entry: &Entry) {
-        if let Event::Mark(Mark::StepStarted { step, .. }) = &entry.event {
-            self.acted |= *step == self.act;
-        }
-    }
-
-    /// Returns `true` if this revision of the binding no longer has the task.
-    pub fn is_gone(&mut self, change: Change, binding: &Value, bindings: &Bindings) -> bool {
+    /// Returns `true` if this revision of the binding no longer has the task. A task counts if it comes once the case has
+    /// `acted`, that is, done what could lead to it.
+    pub fn is_gone(&mut self, acted: bool, change: Change, binding: &Value, bindings: &Bindings) -> bool {
         let tasks = binding.pointer("/spec/gracefulEvictionTasks").and_then(Value::as_array);
         let from = resolve(&self.from, bindings);
         let is_it = |task: &Value| task.get("fromCluster").and_then(Value::as_str) == Some(from.as_str());
         let there = change != Change::Deleted && tasks.is_some_and(|tasks| tasks.iter().any(is_it));
-        self.came |= self.acted && there && !self.there;
+        self.came |= acted && there && !self.there;
         self.there = there;
         self.came && !there
     }
