@@ -107,7 +107,10 @@ fn a_wrong_result_was_written_by_its_last_revision() {
     let (wrong, at) = finding(RESULT, &[(5.0, result("member3")), (9.0, result("member4"))]);
     assert!((at - 9.0).abs() < 1e-9, "{wrong:?}");
     let (unchanged, at) = finding(RESULT, &[]);
-    assert!(at > 10.0, "nothing was written: {unchanged:?}");
+    assert!(
+        (at - 20.0).abs() < 1e-9,
+        "nothing was written until the end: {unchanged:?}"
+    );
 }
 
 /// A webhook may give an object what its definition requires.
@@ -146,5 +149,27 @@ fn what_was_accepted_is_shown_as_it_was_stored() {
     assert_eq!(
         cause.map(|cause| cause.text).as_deref(),
         Some("neither a definition nor a webhook refuses it")
+    );
+}
+
+/// Messages about something else would mislead: a program warns about much.
+#[test]
+fn a_start_without_the_warning_quotes_no_other() {
+    let plan = Plan::of(&common::case_named("graceful-eviction-is-deprecated-on"));
+    let started = Mark::Started {
+        runs: true,
+        said: vec!["v1 Endpoints is deprecated".to_owned(), "starting".to_owned()],
+    };
+    let text = String::new();
+    let end = StepEnd::Done;
+    let story = Story::in_order()
+        .mark(1.0, Mark::StepStarted { step: 0, text })
+        .mark(1.0, started)
+        .mark(1.0, Mark::StepEnded { step: 0, end });
+    let verdict = judge::judge(&plan, &story.timeline());
+    let finding = verdict.all_findings().find(|it| it.step == Some(0)).expect("a finding");
+    assert_eq!(
+        finding.seen,
+        "it started; none of its messages mentions GracefulEviction and deprecated (2 in all)"
     );
 }

@@ -191,6 +191,9 @@ impl Output {
             outln!("{}{known}", show::count(new, "defect"));
         }
         outln!("{}", sum(summary));
+        if let Some(words) = described::conforming_with_defects(report) {
+            outln!("{words}");
+        }
         if let Some(words) = report.partly() {
             outln!("{words}");
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::model::{ConformanceReport, Defect, FindingReport, RequirementReport};
+use super::model::{CaseOutcome, CaseReport, ConformanceReport, Defect, FindingReport, RequirementReport};
 use crate::{
     catalogue::{Consequence, Source},
     judge::finding::DifferenceKind,
@@ -50,6 +50,20 @@ pub fn all_counted(report: &ConformanceReport) -> String {
         (_, 0) => counted(new_deviations(report)),
         (0, _) => known_only,
         (_, _) => format!("{}, {known_only}", counted(new_deviations(report))),
+    }
+}
+
+/// Returns how many conforming cases contain a defect that they do not test:
+/// `3 conforming cases contain a defect that another case tests`. `None` if there are none.
+pub fn conforming_with_defects(report: &ConformanceReport) -> Option<String> {
+    let conforms = |case: &&CaseReport| matches!(case.result, CaseOutcome::Conforms | CaseOutcome::Remarks);
+    let cases = report.cases.iter().filter(conforms);
+    match cases.filter(|case| !case.elsewhere.is_empty()).count() {
+        0 => None,
+        1 => Some("1 conforming case contains a defect that another case tests".to_owned()),
+        more => Some(format!(
+            "{more} conforming cases contain a defect that another case tests"
+        )),
     }
 }
 

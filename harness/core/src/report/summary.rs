@@ -47,6 +47,9 @@ pub fn markdown(report: &ConformanceReport) -> String {
         counted(report.cases.len(), "case"),
         plain(&report.backend.name)
     );
+    if let Some(words) = described::conforming_with_defects(report) {
+        let _ = writeln!(text, "\n{words}");
+    }
     for profile in &report.profiles {
         let _ = writeln!(
             text,
@@ -66,8 +69,9 @@ pub fn markdown(report: &ConformanceReport) -> String {
         }
         more(&mut text, new.len());
     }
-    brief(&mut text, "Remarks", described::with(report, Consequence::Remark));
-    brief(&mut text, "Proposed", described::with(report, Consequence::Proposed));
+    for (heading, consequence) in [("Remarks", Consequence::Remark), ("Proposed", Consequence::Proposed)] {
+        brief(&mut text, heading, described::with(report, consequence), report);
+    }
     let unexplained = of(CaseOutcome::Deviates).filter(|case| !new.iter().any(|it| it.cases.contains(&case.name)));
     table(
         &mut text,
@@ -159,25 +163,39 @@ fn is_address(link: &str) -> bool {
     link.starts_with("https://") && link.chars().all(is_plain)
 }
 
-/// Writes defects that do not make the run fail, one line each.
-fn brief<'a>(text: &mut String, heading: &str, defects: impl Iterator<Item = &'a Defect>) {
-    let defects: Vec<_> = defects.collect();
-    if defects.is_empty() {
+/// Writes defects that do not make the run fail, one line for each statement that they break.
+fn brief<'a>(text: &mut String, heading: &str, defects: impl Iterator<Item = &'a Defect>, report: &ConformanceReport) {
+    let mut statements: Vec<Vec<&Defect>> = Vec::new();
+    for defect in defects {
+        let same = |of: &&mut Vec<&Defect>| of.first().is_some_and(|it| it.requirements == defect.requirements);
+        match statements.iter_mut().find(same) {
+            Some(of) => of.push(defect),
+            None => statements.push(vec![defect]),
+        }
+    }
+    if statements.is_empty() {
         return;
     }
     let _ = writeln!(
         text,
-        "\n### {heading}\n\n| requirements | what | cases |\n|---|---|---|"
+        "\n### {heading}\n\n| requirements | statement | what | cases |\n|---|---|---|---|"
     );
-    for defect in defects.iter().take(MOST) {
-        let (ids, what, cases) = (
-            described::ids(defect),
-            described::what(defect),
-            described::cases(defect),
+    for defects in statements.iter().take(MOST) {
+        let Some(first) = defects.first() else { continue };
+        let texts = described::requirements(first, report)
+            .into_iter()
+            .map(|it| it.text.as_str());
+        let what = defects.iter().map(|it| described::what(it));
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} |",
+            plain(&described::ids(first)),
+            plain(&texts.collect::<Vec<_>>().join(" ")),
+            plain(&what.collect::<Vec<_>>().join("; ")),
+            plain(&described::cases(first))
         );
-        let _ = writeln!(text, "| {} | {} | {} |", plain(&ids), plain(&what), plain(&cases));
     }
-    more(text, defects.len());
+    more(text, statements.len());
 }
 
 /// Writes the known defects with their reasons.

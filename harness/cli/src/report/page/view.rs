@@ -338,6 +338,7 @@ pub(super) fn verdict_of(report: &ConformanceReport) -> VerdictView {
         cases.conforming + cases.with_remarks,
         count(asked, "case")
     ));
+    words.extend(described::conforming_with_defects(report));
     words.extend(report.partly());
     if !report.suite.replaced.is_empty() {
         words.push(format!(

@@ -32,7 +32,12 @@ pub(super) fn start(number: usize, start: &Start, run: &Ran<'_>, timeline: &Time
         return;
     }
     let outcome = if runs { "it started" } else { "it refused" };
-    let words = nearest_words(said, &start.mentions);
+    let words = if as_expected && !said.is_empty() {
+        let mentions = start.mentions.join(" and ");
+        format!("; none of its messages mentions {mentions} ({} in all)", said.len())
+    } else {
+        format!(" and said: {}", nearest_words(said, &start.mentions))
+    };
     judged.findings.push(Finding {
         requirements: start.proves.clone(),
         field: None,
@@ -44,7 +49,7 @@ pub(super) fn start(number: usize, start: &Start, run: &Ran<'_>, timeline: &Time
         title: "a start with another set-up".to_owned(),
         step: Some(number),
         expected: start.to_string(),
-        seen: format!("{outcome} and said: {words}"),
+        seen: format!("{outcome}{words}"),
         object: None,
         seq: entry.seq,
         at: entry.at,

@@ -178,12 +178,8 @@ fn outcome(assertion: &Assertion, standpoint: Standpoint, run: &Ran<'_>, timelin
 
 /// The field in which what was seen differs, and how.
 fn how_it_differs(assertion: &Assertion, evidence: &Evidence, known: &Known) -> (Option<String>, DifferenceKind) {
-    // One of several objects has to match: those that do not are not wrong.
-    let is_one_of_several = matches!(
-        assertion.condition.of,
-        Subject::EventOf(_) | Subject::NoticeOf(_) | Subject::NewsOf(_)
-    );
-    let of_objects = !matches!(assertion.condition.expect, Expect::Count(_)) && !is_one_of_several;
+    let of_objects =
+        !matches!(assertion.condition.expect, Expect::Count(_)) && !is_one_of_several(&assertion.condition.of);
     if let Some(difference) = difference(&evidence.mismatches, known).filter(|_| of_objects) {
         return difference;
     }
@@ -198,6 +194,11 @@ fn how_it_differs(assertion: &Assertion, evidence: &Evidence, known: &Known) -> 
     }
 }
 
+/// Returns `true` if one of several objects has to match: those that do not are not wrong.
+fn is_one_of_several(subject: &Subject) -> bool {
+    matches!(subject, Subject::EventOf(_) | Subject::NoticeOf(_) | Subject::NewsOf(_))
+}
+
 fn failed(
     (number, assertion): (usize, &Assertion),
     requirements: BTreeSet<RequirementId>,
@@ -209,6 +210,7 @@ fn failed(
         (Some(object), true) => object.to_string(),
         (Some(object), false) => format!("{object}, not like that"),
         (None, false) if matches!(assertion.condition.expect, Expect::Count(_)) => "another number".to_owned(),
+        (None, _) if is_one_of_several(&assertion.condition.of) => "none".to_owned(),
         (None, _) => "no such object".to_owned(),
     };
     if let Some((StepEnd::TimedOut { phase, waited_secs }, _)) = &run.end {
@@ -236,6 +238,7 @@ fn failed(
             }
             moment(end)
         }
+        (Mode::Eventually, None, Some((_, end))) => moment(end),
         _ => (evidence.seq, evidence.at),
     };
     Finding {
