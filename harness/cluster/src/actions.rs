@@ -1,6 +1,7 @@
 //! Actions of a case on a cluster: small functions, each of a few requests.
 //!
-//! Every action writes as `baton`. After a conflict with another writer it reads the object again and retries.
+//! Every action writes as `baton`. After a conflict with another writer it reads the object again and retries; a write whose
+//! admission webhook was late is repeated.
 
 use baton_core::{
     case::model::{ObjectRef, Taint},
@@ -21,6 +22,8 @@ use kube::{
 };
 use serde_json::{Value, json};
 use thiserror::Error;
+
+use crate::late_webhook::sent;
 
 /// Field manager and user agent of the harness when it carries out steps.
 pub const BATON: &str = HANDS;
@@ -152,7 +155,7 @@ pub async fn create(client: &Client, object: &Value, namespace: &str) -> Result<
         field_manager: Some(BATON.to_owned()),
         ..PostParams::default()
     };
-    let created = api.create(&params, &object).await;
+    let created = sent(|| api.create(&params, &object)).await;
     created.map(drop).map_err(refused(&what))
 }
 
@@ -195,7 +198,8 @@ async fn apply_with(
     let served = resource(client, api_version, kind).await;
     let served = served.map_err(not_served(&what, api_version, kind))?;
     let api = scoped(client, &served, Some(text("/metadata/namespace").unwrap_or(namespace)));
-    let applied = api.patch(name, &params, &Patch::Apply(object)).await;
+    let patch = Patch::Apply(object);
+    let applied = sent(|| api.patch(name, &params, &patch)).await;
     let applied = applied.map_err(refused(&what))?;
     // An object that was parsed from JSON can always be written as JSON.
     Ok(serde_json::to_value(applied).unwrap_or_default())
@@ -253,7 +257,8 @@ pub async fn patch(client: &Client, of: &ObjectRef, merge: &Value) -> Result<Val
         field_manager: Some(BATON.to_owned()),
         ..PatchParams::default()
     };
-    let patched = api.patch(&of.name, &params, &Patch::Merge(merge)).await;
+    let merge = Patch::Merge(merge);
+    let patched = sent(|| api.patch(&of.name, &params, &merge)).await;
     // An object that was parsed from JSON can always be written as JSON.
     Ok(serde_json::to_value(patched.map_err(refused(&what))?).unwrap_or_default())
 }
@@ -269,9 +274,9 @@ pub async fn set_status(client: &Client, of: &ObjectRef, status: &Value) -> Resu
     let patch = Patch::Merge(json!({"status": status}));
     let by_subresource = capabilities.subresources.iter().any(|(it, _)| it.plural == "status");
     let patched = if by_subresource {
-        api.patch_status(&of.name, &params, &patch).await
+        sent(|| api.patch_status(&of.name, &params, &patch)).await
     } else {
-        api.patch(&of.name, &params, &patch).await
+        sent(|| api.patch(&of.name, &params, &patch)).await
     };
     patched.map(drop).map_err(refused(&what))
 }
@@ -280,7 +285,8 @@ pub async fn set_status(client: &Client, of: &ObjectRef, status: &Value) -> Resu
 pub async fn delete(client: &Client, of: &ObjectRef) -> Result<(), ActionError> {
     let what = format!("deleting {} {}", of.kind, of.name);
     let (api, _) = api_of(client, of, &what).await?;
-    match api.delete(&of.name, &DeleteParams::background()).await {
+    let params = DeleteParams::background();
+    match sent(|| api.delete(&of.name, &params)).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         deleted => deleted.map(drop).map_err(refused(&what)),
     }
@@ -430,8 +436,8 @@ async fn edit_list(
         merge[parent][list] = if after.is_empty() { Value::Null } else { after.into() };
         let merge = Patch::Merge(&merge);
         let patched = match parent {
-            "status" => api.patch_status(&of.name, &params, &merge).await,
-            _ => api.patch(&of.name, &params, &merge).await,
+            "status" => sent(|| api.patch_status(&of.name, &params, &merge)).await,
+            _ => sent(|| api.patch(&of.name, &params, &merge)).await,
         };
         match patched {
             Err(kube::Error::Api(status)) if status.code == 409 && attempts < ATTEMPTS => {}

@@ -17,6 +17,7 @@ mod bundled;
 pub mod clock;
 pub mod error_chain;
 pub mod fleet;
+mod late_webhook;
 pub mod loopback;
 pub mod observer;
 pub mod program;
