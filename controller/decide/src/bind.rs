@@ -75,12 +75,19 @@ pub fn replicas(kind: &str, object: &Value) -> Option<i32> {
     let number = |path: &str| object.pointer(path).and_then(Value::as_i64);
     let count = match kind {
         "Deployment" | "StatefulSet" | "ReplicaSet" | "ReplicationController" => number("/spec/replicas").or(Some(1)),
-        "Job" => number("/spec/parallelism").or(Some(1)),
+        "Job" => Some(pods_of_job(object)),
         "Pod" => Some(1),
         "FlinkDeployment" => Some(number("/spec/jobManager/replicas").unwrap_or(1) + task_managers(object)),
         _ => number("/spec/replicas"),
     };
     count.and_then(|count| i32::try_from(count).ok())
+}
+
+/// Returns the number of pods of a Job that run at the same time: never more than it has to complete.
+fn pods_of_job(object: &Value) -> i64 {
+    let number = |path: &str| object.pointer(path).and_then(Value::as_i64);
+    let parallelism = number("/spec/parallelism").unwrap_or(1);
+    number("/spec/completions").map_or(parallelism, |completions| parallelism.min(completions))
 }
 
 /// Returns the number of task managers of a FlinkDeployment: the configured number, or as many as its parallelism
@@ -143,6 +150,8 @@ mod tests {
             ("Deployment", json!({"spec": {"replicas": 3}}), Some(3)),
             ("StatefulSet", json!({"spec": {}}), Some(1)),
             ("Job", json!({"spec": {"parallelism": 4}}), Some(4)),
+            ("Job", json!({"spec": {"parallelism": 4, "completions": 2}}), Some(2)),
+            ("Job", json!({"spec": {"completions": 2}}), Some(1)),
             ("ConfigMap", json!({"data": {}}), None),
             (
                 "FlinkDeployment",

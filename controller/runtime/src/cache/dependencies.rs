@@ -68,9 +68,23 @@ impl Cache {
         of.map(|(resource, _)| resource.clone()).collect()
     }
 
-    /// Returns true if the binding of the resource already contains this `requiredBy` entry.
+    /// Returns `Some(true)` if one of these bindings keeps its copies when it is deleted: what it needs stays with them
+    /// (DRN-02).
+    pub fn preserves(&self, required_by: &[BindingSnapshot]) -> Option<bool> {
+        let keeps = |it: &BindingSnapshot| {
+            let requirer = self.binding(&ObjectKey::new(it.namespace.as_deref(), &it.name));
+            requirer.is_some_and(|requirer| requirer.spec.preserve_resources_on_deletion == Some(true))
+        };
+        required_by.iter().any(keeps).then_some(true)
+    }
+
+    /// Returns true if the binding of the resource already contains this `requiredBy` entry, and what follows from it.
     pub fn is_required_as(&self, resource: &TemplateKey, snapshot: &BindingSnapshot) -> bool {
-        let binding = self.binding(&resource.binding());
-        binding.is_some_and(|binding| binding.spec.required_by.contains(snapshot))
+        let Some(binding) = self.binding(&resource.binding()) else {
+            return false;
+        };
+        let spec = &binding.spec;
+        let is_kept_as_wanted = || spec.preserve_resources_on_deletion == self.preserves(&spec.required_by);
+        spec.required_by.contains(snapshot) && (!dependencies::follows(spec) || is_kept_as_wanted())
     }
 }

@@ -78,7 +78,11 @@ fn gather(context: &Context, template: &TemplateKey) -> Option<Gathered> {
         let mut wanted = match policy {
             Some(policy) => bind::binding(template, &object, policy, existing.as_deref()),
             None if required_by.is_empty() => return None,
-            None => bind::dependency(template, &object, existing.as_deref()),
+            None => {
+                let mut follower = bind::dependency(template, &object, existing.as_deref());
+                follower.spec.preserve_resources_on_deletion = cache.preserves(&required_by);
+                follower
+            }
         };
         wanted.spec.required_by = required_by;
         Some(wanted)
