@@ -1,5 +1,6 @@
 //! The mutants, by area.
 
+mod accepted;
 mod application;
 mod clearing;
 mod dependencies;
@@ -53,6 +54,7 @@ pub fn all() -> Vec<Mutant> {
         writers::mutants(),
         edits::mutants(),
         disturbed::mutants(),
+        accepted::mutants(),
     ];
     let mut mutants: Vec<Mutant> = areas.into_iter().flatten().collect();
     mutants.extend(invariants::mutants(&mutants));

@@ -1,0 +1,107 @@
+//! Defects that only an accepted fix speaks of.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use serde_json::{Map, Value};
+
+use crate::{
+    fault::{Fault, Of},
+    mutant::Mutant,
+    pieces::{Memory, delete, map, remove, text},
+};
+
+#[expect(clippy::too_many_lines, reason = "a table: an entry for each mutant")]
+pub fn mutants() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "strangers-removed",
+            breaks: "POL-24",
+            defect: "an object goes with the Work of its name, also if a user made it",
+            fault: |_| {
+                Fault::none().after(Of::Works, |call, _, hands| {
+                    let member = call
+                        .at
+                        .namespace
+                        .strip_prefix("karmada-es-")
+                        .and_then(|it| hands.get(it));
+                    let name = call.at.name.rsplit_once('-').map(|(name, _)| name);
+                    match (member.cloned(), name) {
+                        (Some(member), Some(name)) if call.method == Method::DELETE => {
+                            let path = format!("/apis/apps/v1/namespaces/default/deployments/{name}");
+                            Box::pin(async move { delete(&member, path).await })
+                        }
+                        _ => Box::pin(std::future::ready(())),
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "labels-of-clusters-kept",
+            breaks: "POL-25",
+            defect: "a label of a cluster keeps the value that it had first",
+            fault: |_| {
+                let first: Memory<BTreeMap<String, Map<String, Value>>> = Memory::new();
+                Fault::none().read(Of::Clusters, move |cluster| {
+                    let name = text(cluster, "/metadata/name").to_owned();
+                    if let Some(labels) = map(cluster, "/metadata/labels") {
+                        let mut first = first.get();
+                        let known = first.entry(name).or_default();
+                        for (key, value) in labels.iter_mut() {
+                            value.clone_from(known.entry(key.clone()).or_insert_with(|| value.clone()));
+                        }
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "labels-only-added",
+            breaks: "POL-26",
+            defect: "a label that was on a copy once stays there",
+            fault: |_| {
+                let applied: Memory<BTreeMap<String, Map<String, Value>>> = Memory::new();
+                Fault::none().written_at(Of::Copies, move |call, body| {
+                    if let Some(labels) = map(body, "/metadata/labels") {
+                        let mut applied = applied.get();
+                        let known = applied.entry(format!("{} {}", call.cluster, call.at.path)).or_default();
+                        known.extend(labels.clone());
+                        labels.clone_from(known);
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "dependencies-as-they-were",
+            breaks: "APP-24",
+            defect: "the Work of a ConfigMap keeps the content that it began with",
+            fault: |_| {
+                let first: Memory<BTreeMap<String, Value>> = Memory::new();
+                Fault::none().written_at(Of::Works, move |call, work| {
+                    let Some(manifest) = work.pointer_mut("/spec/workload/manifests/0") else {
+                        return;
+                    };
+                    if text(manifest, "/kind") == "ConfigMap" {
+                        let name = format!("{} {}", call.at.namespace, text(manifest, "/metadata/name"));
+                        manifest.clone_from(first.get().entry(name).or_insert_with(|| manifest.clone()));
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "tasks-need-the-gate",
+            breaks: "GRE-16",
+            defect: "while the gate Failover is off, tasks are not looked at",
+            fault: |_| {
+                let is_off: Memory<bool> = Memory::new();
+                let seen = is_off.clone();
+                Fault::none()
+                    .setup(move |setup| *is_off.get() = setup.feature_gates.get("Failover") == Some(&false))
+                    .read(Of::Bindings, move |binding| {
+                        if *seen.get() {
+                            remove(binding, "/spec", "gracefulEvictionTasks");
+                        }
+                    })
+            },
+        },
+    ]
+}
