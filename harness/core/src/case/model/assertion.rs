@@ -85,7 +85,7 @@ impl fmt::Display for Mode {
         match self {
             Self::Now => f.write_str("now"),
             Self::Eventually => f.write_str("eventually"),
-            // A period that a short run has scaled is no whole number; more than milliseconds say nothing.
+            // A fast run divides periods; milliseconds are enough for a reader.
             Self::Consistently(time) => write!(f, "consistently for {} s", (time.as_secs_f64() * 1e3).round() / 1e3),
             Self::Observed => f.write_str("observed"),
             Self::Never => f.write_str("never"),
