@@ -19,7 +19,7 @@ use baton_core::{
         merge::{self, MergeError},
         model::{
             CaseOutcome::{Conforms, Remarks},
-            CaseReport, FindingReport, ProfileResult, RequirementResult,
+            CaseReport, Defect, FindingReport, ProfileResult, RequirementResult,
         },
         summary,
         timeline_view::{TimelineView, WindowKind},
@@ -570,6 +570,34 @@ fn a_case_that_only_shows_defects_of_others_succeeds_and_names_them() {
     let headline = "REC-01, REC-02, STP-13: metadata.labels[] is missing";
     let property = format!("<property name=\"defect.elsewhere\" value=\"{headline}\"/>");
     assert!(junit.contains(&property), "{junit}");
+    let summary = summary::markdown(&report);
+    let words = "1 conforming case contains a defect that another case tests";
+    assert!(summary.contains(words), "{summary}");
+}
+
+#[test]
+fn the_summary_lists_remarks_by_the_statement_that_they_break() {
+    let mut report = report(mixed(), None);
+    let mut remark = report.defects[0].clone();
+    remark.requirements = ["REC-01".into()].into();
+    remark.consequence = Consequence::Remark;
+    remark.field = Some("spec.clusters".to_owned());
+    let other = Defect {
+        field: Some("metadata.labels[]".to_owned()),
+        ..remark.clone()
+    };
+    report.defects.extend([remark, other]);
+    let summary = summary::markdown(&report);
+    let rows: Vec<&str> = summary.lines().filter(|line| line.starts_with("| REC-01 | ")).collect();
+    let [row] = rows.as_slice() else {
+        panic!("one row for both: {summary}");
+    };
+    let text = report.requirements.iter().find(|it| it.id == "REC-01".into());
+    assert!(row.contains(&text.unwrap().text), "{row}");
+    assert!(
+        row.contains("spec.clusters is missing; metadata.labels\\[\\] is missing"),
+        "{row}"
+    );
 }
 
 /// A report of two cases that conform, with the same remark: `statefulset-directly` tests its requirement.
