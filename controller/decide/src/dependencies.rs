@@ -78,6 +78,13 @@ pub fn required_by(binding: &Binding, occupied: &BTreeSet<String>) -> BindingSna
     }
 }
 
+/// Returns `preserveResourcesOnDeletion` of a resource that these bindings need: its copies are kept if those of one workload
+/// are (DRN-02).
+pub fn preserves(requirers: impl IntoIterator<Item = impl AsRef<Binding>>) -> Option<bool> {
+    let keeps = |it: &Binding| it.spec.preserve_resources_on_deletion == Some(true);
+    requirers.into_iter().any(|it| keeps(it.as_ref())).then_some(true)
+}
+
 /// Returns the clusters on which other bindings require this one.
 pub fn clusters(spec: &BindingSpec) -> Vec<TargetCluster> {
     let required = spec.required_by.iter().flat_map(|requirer| &requirer.clusters);
@@ -237,5 +244,12 @@ mod tests {
         assert!(follows(&spec) && !follows(&binding.spec));
         spec.required_by.clear();
         assert!(names(&spec).is_empty());
+    }
+
+    #[test]
+    fn copies_are_kept_if_those_of_one_workload_are() {
+        let binding = |keeps: bool| Box::new(testing::binding(&json!({"preserveResourcesOnDeletion": keeps})));
+        assert_eq!(preserves([binding(false), binding(true)]), Some(true));
+        assert_eq!(preserves([binding(false)]), None);
     }
 }

@@ -68,14 +68,12 @@ impl Cache {
         of.map(|(resource, _)| resource.clone()).collect()
     }
 
-    /// Returns `Some(true)` if one of these bindings keeps its copies when it is deleted: what it needs stays with them
-    /// (DRN-02).
+    /// Returns `preserveResourcesOnDeletion` of a resource that these bindings need.
     pub fn preserves(&self, required_by: &[BindingSnapshot]) -> Option<bool> {
-        let keeps = |it: &BindingSnapshot| {
-            let requirer = self.binding(&ObjectKey::new(it.namespace.as_deref(), &it.name));
-            requirer.is_some_and(|requirer| requirer.spec.preserve_resources_on_deletion == Some(true))
-        };
-        required_by.iter().any(keeps).then_some(true)
+        let requirers = required_by
+            .iter()
+            .filter_map(|it| self.binding(&ObjectKey::new(it.namespace.as_deref(), &it.name)));
+        dependencies::preserves(requirers)
     }
 
     /// Returns true if the binding of the resource already contains this `requiredBy` entry, and what follows from it.

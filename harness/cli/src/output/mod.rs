@@ -191,10 +191,8 @@ impl Output {
             outln!("{}{known}", show::count(new, "defect"));
         }
         outln!("{}", sum(summary));
-        if let Some(words) = described::conforming_with_defects(report) {
-            outln!("{words}");
-        }
-        if let Some(words) = report.partly() {
+        let notes = [described::conforming_with_defects(report), report.partly()];
+        for words in notes.into_iter().flatten() {
             outln!("{words}");
         }
     }
