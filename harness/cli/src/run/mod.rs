@@ -1,10 +1,11 @@
 //! Runs cases, each on a separate fleet, several at once, in stages: cases are planned (`planned`), divided into those
-//! that run at once and the others (`side_by_side`), and run (`case`). `error`: cases without a verdict.
+//! that run at once and the others (`side_by_side`), and run (`case`), again if they fail (`tries`). `error`: cases without a verdict.
 
 mod case;
 mod error;
 pub mod planned;
 pub mod side_by_side;
+mod tries;
 
 use std::{
     collections::BTreeSet,
@@ -28,8 +29,9 @@ use jiff::Timestamp;
 
 pub(crate) use self::case::execute_with;
 pub use self::{
-    case::{Ran, execute, run_case},
+    case::{Ran, execute},
     error::CaseError,
+    tries::run_case,
 };
 use self::{
     planned::{PlannedCase, plan_cases},
@@ -212,7 +214,7 @@ fn run_some<'p>(
                     };
                     // The receiver outlives all senders, so that sending cannot fail.
                     let emit = |event| drop(sender.send(event));
-                    let result = case::run_planned_case(planned, &context, &emit);
+                    let result = tries::run_planned_case(planned, &context, &emit);
                     note_end(&result, &context);
                     let mut later = later.lock().unwrap_or_else(PoisonError::into_inner);
                     if !is_settled(&result, &context) {
