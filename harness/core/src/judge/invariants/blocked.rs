@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     Found, History, blaming,
-    cluster::{Taint, Taints},
+    cluster::{Since, Taint, Taints},
     finding,
 };
 use crate::{
@@ -43,7 +43,7 @@ pub(super) fn late_eviction_explained(history: &History<'_>, allowances: &Allowa
         let Some((entry, revision)) = history.written(task) else {
             continue;
         };
-        let Some(due) = due(history, task, revision) else {
+        let Some(due) = due(history, allowances, task, revision) else {
             continue;
         };
         found.judged += 1;
@@ -88,7 +88,7 @@ fn has_rules(binding: &Revision) -> bool {
 }
 
 /// When the taints of the cluster left the workload no time any more; nothing if no taint asks for this eviction.
-fn due(history: &History<'_>, task: &Task, binding: &Revision) -> Option<Moment> {
+fn due(history: &History<'_>, allowances: &Allowances, task: &Task, binding: &Revision) -> Option<Moment> {
     let placement = binding.object.pointer("/spec/placement");
     let tolerations = placement
         .and_then(|placement| placement.get("clusterTolerations"))
@@ -98,7 +98,10 @@ fn due(history: &History<'_>, task: &Task, binding: &Revision) -> Option<Moment>
     let taints = taints_at(history, task);
     let first = taints
         .iter()
-        .filter_map(|(taint, since)| Some((*since, since.at + tolerated(taint, tolerations)?)))
+        .filter_map(|(taint, since)| {
+            let tolerated = tolerated(taint, tolerations)?;
+            Some((since.added, counted_from(*since, allowances) + tolerated))
+        })
         .min_by_key(|(_, at)| *at)?;
     let (since, at) = first;
     // A placement that changed in the meantime may have had other tolerations.
@@ -113,13 +116,22 @@ fn due(history: &History<'_>, task: &Task, binding: &Revision) -> Option<Moment>
     })
 }
 
+/// The moment from which the time of a toleration counts: `timeAdded`, which the implementation may have written late if
+/// something disturbed it when the taint was added.
+fn counted_from(since: Since, allowances: &Allowances) -> Duration {
+    since.dated.map_or(since.added.at, |dated| {
+        allowances.undisturbed(since.added.at, dated.at, None)
+    })
+}
+
 /// The earliest moment at which the taints of the cluster may have left the workload no time any more, whichever of the
 /// tolerations counts that its binding has had; nothing if no taint asks for this eviction, or one was there before
 /// anybody looked.
 pub(super) fn earliest(history: &History<'_>, task: &Task) -> Option<Duration> {
     let known_since = history.entries.first().map(|entry| entry.at).unwrap_or_default();
     let taints = taints_at(history, task);
-    if taints.is_empty() || taints.values().any(|since| since.at == known_since) || has_other_taint(history, task) {
+    if taints.is_empty() || taints.values().any(|since| since.added.at == known_since) || has_other_taint(history, task)
+    {
         return None;
     }
     let so_far = history
@@ -134,7 +146,7 @@ pub(super) fn earliest(history: &History<'_>, task: &Task) -> Option<Duration> {
             .unwrap_or_default();
         let due = taints
             .iter()
-            .filter_map(|(taint, since)| Some(since.at + tolerated(taint, tolerations)?));
+            .filter_map(|(taint, since)| Some(since.added.at + tolerated(taint, tolerations)?));
         due.collect::<Vec<_>>()
     });
     due.min()
@@ -165,8 +177,8 @@ pub(super) fn failing_since(history: &History<'_>, cluster: &str, binding: &Valu
     let taints = history.cluster(cluster)?.taints_before(before.seq)?;
     let due = taints.iter().filter_map(|(taint, since)| {
         Some(Moment {
-            seq: since.seq,
-            at: since.at + tolerated(taint, tolerations)?,
+            seq: since.added.seq,
+            at: since.added.at + tolerated(taint, tolerations)?,
         })
     });
     due.filter(|due| due.at <= before.at).min_by_key(|due| due.at)
@@ -201,7 +213,7 @@ fn tolerated(taint: &Taint, tolerations: &[Value]) -> Option<Duration> {
 /// which the eviction was due and before the task.
 fn is_explained(history: &History<'_>, task: &Task, due: Moment) -> bool {
     let before = |entry: &Entry| entry.at + EARLY < due.at && entry.seq < task.written.seq;
-    let tainted = taints_at(history, task).values().map(|since| since.seq).min();
+    let tainted = taints_at(history, task).values().map(|since| since.added.seq).min();
     let tainted = tainted.unwrap_or(task.written.seq);
     let known = history
         .binding_of(task)

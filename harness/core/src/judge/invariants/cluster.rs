@@ -9,8 +9,17 @@ use crate::{
     timeline::{Change, Entry, Revision},
 };
 
-/// Taints, each with the moment since when it was there.
-pub(super) type Taints = BTreeMap<Taint, Moment>;
+/// Taints, each with the moments at which it came and got its time.
+pub(super) type Taints = BTreeMap<Taint, Since>;
+
+/// Moments of a taint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Since {
+    /// When it was added.
+    pub(super) added: Moment,
+    /// When it got its `timeAdded`; `None` if it has none yet.
+    pub(super) dated: Option<Moment>,
+}
 
 /// The Cluster objects of one name.
 #[derive(Default)]
@@ -43,14 +52,17 @@ impl OfCluster {
         let taints = listed("/spec/taints");
         self.ever_preferred |= taints.iter().any(|it| it["effect"] == "PreferNoExecute");
         let before = self.taints.last().map(|(_, taints)| taints);
-        let since = |taint: &Taint| before.and_then(|before| before.get(taint)).copied();
-        let now = taints.iter().filter_map(Taint::no_execute);
-        let now: Taints = now
-            .map(|taint| {
-                let since = since(&taint).unwrap_or_else(|| entry.into());
-                (taint, since)
-            })
-            .collect();
+        let now = taints.iter().filter_map(|it| {
+            let taint = Taint::no_execute(it)?;
+            let since = before.and_then(|before| before.get(&taint));
+            let dated = || it.get("timeAdded").map(|_| entry.into());
+            let since = Since {
+                added: since.map_or_else(|| entry.into(), |since| since.added),
+                dated: since.and_then(|since| since.dated).or_else(dated),
+            };
+            Some((taint, since))
+        });
+        let now: Taints = now.collect();
         if before.is_none_or(|before| *before != now) {
             self.taints.push((entry.seq, now));
         }
