@@ -85,7 +85,7 @@ struct Search<'a> {
     known: Known,
     /// How much of the recording lies before the next step.
     cursor: usize,
-    /// Returns the entry at which the clean-up began.
+    /// The entry at which the clean-up began.
     end: usize,
     /// Marks, each with the number of entries before it.
     marks: Vec<(usize, Mark)>,
