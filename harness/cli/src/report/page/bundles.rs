@@ -1,8 +1,9 @@
 //! Lanes of timelines as the page carries them: several cases in one compressed bundle.
 //!
 //! Timelines of a suite repeat each other: the same paths, values and writers. A bundle has each text of its events once, and
-//! the events refer to it by number; the whole is JSON, compressed in the format of zlib and written as base64. The script of
-//! the page decompresses a bundle when the first of its cases is opened.
+//! the events refer to it by number. Times and entries are differences from the event before, which compress better. The whole
+//! is JSON, compressed in the format of zlib and written as base64. The script of the page decompresses a bundle when the first
+//! of its cases is opened.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,7 +28,8 @@ struct Bundle<'a> {
     timelines: BTreeMap<&'a str, Packed<'a>>,
 }
 
-/// Timeline whose events name their texts by number.
+/// Timeline whose events name their texts by number, and have their time (in milliseconds) and entry as differences from the
+/// event before.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Packed<'a> {
@@ -80,9 +82,14 @@ pub(super) fn bundle(views: &[(&str, &TimelineView)]) -> io::Result<String> {
     let mut timelines = BTreeMap::new();
     for (key, view) in views {
         let mut events = Vec::with_capacity(view.events.len());
-        for event in &view.events {
-            let mut event = serde_json::to_value(event)?;
+        let mut before = (0, 0);
+        for drawn in &view.events {
+            let mut event = serde_json::to_value(drawn)?;
             texts.number(&mut event);
+            let now = (milliseconds(drawn.at), i64::try_from(drawn.entry).unwrap_or(i64::MAX));
+            event["at"] = (now.0 - before.0).into();
+            event["entry"] = (now.1 - before.1).into();
+            before = now;
             events.push(event);
         }
         let packed = Packed {
@@ -100,6 +107,11 @@ pub(super) fn bundle(views: &[(&str, &TimelineView)]) -> io::Result<String> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(&serde_json::to_vec(&bundle)?)?;
     Ok(BASE64_STANDARD.encode(encoder.finish()?))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "runs take hours at most")]
+fn milliseconds(seconds: f64) -> i64 {
+    (seconds * 1000.0).round() as i64
 }
 
 #[cfg(test)]
@@ -125,9 +137,14 @@ mod tests {
             more: 0,
             findings: vec![0],
         };
+        let next = Drawn {
+            at: 1.75,
+            entry: 9,
+            ..event.clone()
+        };
         let view = TimelineView {
             lanes: Vec::new(),
-            events: vec![event],
+            events: vec![event, next],
             windows: Vec::new(),
             likely_cause: None,
             left_out: 3,
@@ -148,6 +165,8 @@ mod tests {
                 (&"apply </script>".into(), &"step".into())
             );
             assert_eq!((&event["entry"], &timeline["leftOut"]), (&7.into(), &3.into()));
+            let next = &timeline["events"][1];
+            assert_eq!((&next["entry"], &next["at"]), (&2.into(), &250.into()));
         }
     }
 }

@@ -81,7 +81,10 @@
     const stream = source.pipeThrough(new DecompressionStream("deflate"));
     const { texts, timelines } = await new Response(stream).json();
     for (const timeline of Object.values(timelines)) {
+      let [milliseconds, entry] = [0, 0];
       for (const event of timeline.events) {
+        event.at = (milliseconds += event.at) / 1000;
+        event.entry = entry += event.entry;
         for (const field of ["what", "text", "object", "by"]) if (field in event) event[field] = texts[event[field]];
         event.changes = event.changes?.map((change) => change.map((it) => (it === null ? null : texts[it])));
       }
