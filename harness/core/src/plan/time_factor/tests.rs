@@ -41,7 +41,11 @@ fn what_is_expected_of_a_default_stays() {
         _ => panic!("an assertion"),
     };
     let pattern = |seconds: u64| Pattern::from_value(&json!({"gracePeriodSeconds": {"any": [seconds, null]}}));
-    assert_eq!(expected(1), Expect::Match(pattern(600).unwrap()), "nobody wrote 600 s");
+    assert_eq!(
+        expected(1),
+        Expect::Match(pattern(600).unwrap()),
+        "the plan does not write 600 s"
+    );
     assert_eq!(expected(2), Expect::Match(pattern(15).unwrap()));
 }
 
