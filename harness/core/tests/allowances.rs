@@ -146,18 +146,10 @@ fn an_eviction_is_not_early_if_the_taint_changed_while_watches_were_late(
     #[case] fault: MoveFault,
     #[case] refuted: &[&str],
 ) {
-    let bound = |spec: Value| binding("web", tolerating(80, spec));
-    let story = Story::begin()
-        .hands(0.0, "Cluster", cluster("member1", none(), "True"))
-        .target(
-            0.0,
-            "ResourceBinding",
-            bound(json!({"clusters": [{"name": "member1"}]})),
-        )
-        .hands(1.0, "Cluster", cluster("member1", failed(), "True"))
+    let story = tolerated()
         .hands(90.0, "Cluster", cluster("member1", none(), "True"))
         .hands(91.0, "Cluster", cluster("member1", failed(), "True"))
-        .target(92.0, "ResourceBinding", bound(moved()));
+        .target(92.0, "ResourceBinding", tolerant(moved()));
     let (plan, story) = with_move(story, 85.0, fault);
     let (judged, found) = story.judged_by(Invariant::NoEvictionBeforeItsTime, &plan);
     assert_eq!((judged, found), (1, refuted.iter().map(ToString::to_string).collect()));
@@ -169,28 +161,31 @@ fn an_eviction_is_not_early_if_the_taint_changed_while_watches_were_late(
 #[case::nothing_kept_it_from_writing_the_time(MoveFault::FlapTaints, &["OBS-02"])]
 fn an_eviction_is_not_late_if_the_taint_was_seen_late(#[case] fault: MoveFault, #[case] refuted: &[&str]) {
     let dated = json!([{"key": "failed", "effect": "NoExecute", "timeAdded": "2025-01-01T00:00:11Z"}]);
-    let bound = |spec: Value| binding("web", tolerating(80, spec));
-    let story = Story::begin()
-        .hands(0.0, "Cluster", cluster("member1", none(), "True"))
-        .target(
-            0.0,
-            "ResourceBinding",
-            bound(json!({"clusters": [{"name": "member1"}]})),
-        )
-        .hands(1.0, "Cluster", cluster("member1", failed(), "True"))
+    let story = tolerated()
         .target(11.0, "Cluster", cluster("member1", dated, "True"))
-        .target(95.0, "ResourceBinding", bound(moved()));
+        .target(95.0, "ResourceBinding", tolerant(moved()));
     let (plan, story) = with_move(story, 1.0, fault);
     let (judged, found) = story.judged_by(Invariant::LateEvictionIsExplained, &plan);
     assert_eq!((judged, found), (1, refuted.iter().map(ToString::to_string).collect()));
 }
 
-/// The specification of a binding that tolerates the taint `failed` for some seconds.
-fn tolerating(seconds: u64, mut spec: Value) -> Value {
-    let toleration =
-        json!({"key": "failed", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds});
+/// A workload on a cluster that gets a taint at second 1, which the workload tolerates for 80 s.
+fn tolerated() -> Story {
+    Story::begin()
+        .hands(0.0, "Cluster", cluster("member1", none(), "True"))
+        .target(
+            0.0,
+            "ResourceBinding",
+            tolerant(json!({"clusters": [{"name": "member1"}]})),
+        )
+        .hands(1.0, "Cluster", cluster("member1", failed(), "True"))
+}
+
+/// A binding that tolerates the taint `failed` for 80 s.
+fn tolerant(mut spec: Value) -> Value {
+    let toleration = json!({"key": "failed", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 80});
     spec["placement"] = json!({"clusterTolerations": [toleration]});
-    spec
+    binding("web", spec)
 }
 
 /// A task that is cleared at second 10, and an old copy that stays until some second.

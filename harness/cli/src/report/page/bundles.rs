@@ -86,7 +86,7 @@ pub(super) fn bundle(views: &[(&str, &TimelineView)]) -> io::Result<String> {
         for drawn in &view.events {
             let mut event = serde_json::to_value(drawn)?;
             texts.number(&mut event);
-            let now = (milliseconds(drawn.at), i64::try_from(drawn.entry).unwrap_or(i64::MAX));
+            let now = (milliseconds(drawn.at), drawn.entry.cast_signed());
             event["at"] = (now.0 - before.0).into();
             event["entry"] = (now.1 - before.1).into();
             before = now;

@@ -116,8 +116,8 @@ fn due(history: &History<'_>, allowances: &Allowances, task: &Task, binding: &Re
     })
 }
 
-/// The moment from which the time of a toleration counts: `timeAdded`, which the implementation may have written late if
-/// something disturbed it when the taint was added.
+/// The moment from which the time of a toleration counts (TNT-03): when the taint was added or, if something disturbed the
+/// implementation until it wrote `timeAdded`, the end of that disturbance.
 fn counted_from(since: Since, allowances: &Allowances) -> Duration {
     since.dated.map_or(since.added.at, |dated| {
         allowances.undisturbed(since.added.at, dated.at, None)
