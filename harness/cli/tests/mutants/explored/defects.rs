@@ -20,12 +20,12 @@ use crate::{
 pub fn all() -> Vec<Explored> {
     let mut all = deletions();
     all.extend(conflicts_of_tasks());
-    all.extend(on_stateful(after_lost_answers(), MoveFault::LoseAnswer));
-    all.extend(on_stateful(after_conflicts(), MoveFault::Rival));
-    all.extend(on_stateful(after_refusals(), MoveFault::LoseRequest));
-    all.extend(on_stateful(after_expired_watches(), MoveFault::ExpireWatches));
-    all.extend(on_stateful(after_broken_connections(), MoveFault::BreakConnections));
-    all.extend(on_stateful(after_crashes(), MoveFault::CrashAfter));
+    all.extend(on_stateful(after_lost_answers(), &[MoveFault::LoseAnswer]));
+    all.extend(on_stateful(after_conflicts(), &[MoveFault::Rival]));
+    all.extend(on_stateful(after_refusals(), &[MoveFault::LoseRequest]));
+    all.extend(on_stateful(after_expired_watches(), &[MoveFault::ExpireWatches]));
+    all.extend(on_stateful(after_broken_connections(), &[MoveFault::BreakConnections]));
+    all.extend(on_stateful(after_crashes(), &[MoveFault::CrashAfter]));
     all
 }
 
@@ -39,7 +39,7 @@ fn deletions() -> Vec<Explored> {
                 fault: |_| lost_deletion_is_done(),
             },
             case: "held-by-finalizer",
-            fault: MoveFault::LoseAnswer,
+            faults: &[MoveFault::LoseAnswer],
         },
         Explored {
             mutant: Mutant {
@@ -49,7 +49,7 @@ fn deletions() -> Vec<Explored> {
                 fault: |_| refused_deletion_is_done(),
             },
             case: "held-by-finalizer",
-            fault: MoveFault::LoseRequest,
+            faults: &[MoveFault::LoseRequest],
         },
     ]
 }
@@ -64,7 +64,7 @@ fn conflicts_of_tasks() -> Vec<Explored> {
                 fault: |_| conflict_clears_all_tasks(),
             },
             case: "each-its-own-period",
-            fault: MoveFault::Rival,
+            faults: &[MoveFault::Rival],
         },
         Explored {
             mutant: Mutant {
@@ -74,7 +74,7 @@ fn conflicts_of_tasks() -> Vec<Explored> {
                 fault: |_| conflict_doubles_the_rate(),
             },
             case: "queue-in-turn",
-            fault: MoveFault::Rival,
+            faults: &[MoveFault::Rival],
         },
     ]
 }
@@ -427,7 +427,7 @@ fn once_listed_again(of: Of, edit: impl Fn(&mut Value) + Send + Sync + 'static) 
     })
 }
 
-fn lose_labels(work: &mut Value) {
+pub fn lose_labels(work: &mut Value) {
     list(work, "/spec/workload/manifests").for_each(lose_own_labels);
 }
 

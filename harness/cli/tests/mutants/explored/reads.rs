@@ -24,7 +24,7 @@ pub fn all() -> Vec<Explored> {
                 },
             },
             case: "statefulset-directly",
-            fault: MoveFault::StaleRestart,
+            faults: &[MoveFault::StaleRestart],
         },
         Explored {
             mutant: Mutant {
@@ -34,7 +34,7 @@ pub fn all() -> Vec<Explored> {
                 fault: |_| Fault::none().refused_is_absent(Of::Copies),
             },
             case: "held-by-finalizer",
-            fault: MoveFault::RefuseReads,
+            faults: &[MoveFault::RefuseReads],
         },
     ]
 }

@@ -23,7 +23,7 @@ pub fn all() -> Vec<Explored> {
                 fault: |_| taint_again_forgets_state(),
             },
             case: "last-value",
-            fault: MoveFault::FlapTaints,
+            faults: &[MoveFault::FlapTaints],
         },
         Explored {
             mutant: Mutant {
@@ -33,7 +33,7 @@ pub fn all() -> Vec<Explored> {
                 fault: |_| one_taint_less_is_recovery(),
             },
             case: "held-by-finalizer",
-            fault: MoveFault::TaintCluster,
+            faults: &[MoveFault::TaintCluster],
         },
         Explored {
             mutant: Mutant {
@@ -43,7 +43,7 @@ pub fn all() -> Vec<Explored> {
                 fault: |_| mode_of_the_policy(),
             },
             case: "statefulset-directly",
-            fault: MoveFault::EditPolicies,
+            faults: &[MoveFault::EditPolicies],
         },
         Explored {
             mutant: Mutant {
@@ -53,7 +53,7 @@ pub fn all() -> Vec<Explored> {
                 fault: |_| alias_of_the_policy(),
             },
             case: "statefulset-directly",
-            fault: MoveFault::EditPolicies,
+            faults: &[MoveFault::EditPolicies],
         },
     ]
 }
