@@ -176,6 +176,17 @@ pub fn binding_path(binding: &Value) -> String {
     format!("/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings/{name}")
 }
 
+/// Path of a policy.
+pub fn policy_path(policy: &Value) -> String {
+    let [namespace, name] = ["/metadata/namespace", "/metadata/name"].map(|pointer| text(policy, pointer));
+    let all = "/apis/policy.karmada.io/v1alpha1";
+    if namespace.is_empty() {
+        format!("{all}/clusterpropagationpolicies/{name}")
+    } else {
+        format!("{all}/namespaces/{namespace}/propagationpolicies/{name}")
+    }
+}
+
 /// Merges into an object, by its path.
 pub async fn merge(client: &Client, path: String, fields: &Value) {
     let request = Request::patch(path)

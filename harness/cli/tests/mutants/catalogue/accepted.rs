@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use http::Method;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
-    fault::{Fault, Of},
+    fault::{Carried, Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, delete, map, remove, text},
+    pieces::{Memory, delete, list, map, merge, policy_path, remove, text},
 };
 
 #[expect(clippy::too_many_lines, reason = "a table: an entry for each mutant")]
@@ -71,6 +71,12 @@ pub fn mutants() -> Vec<Mutant> {
             },
         },
         Mutant {
+            name: "policy-of-unknown-kind-held",
+            breaks: "POL-27",
+            defect: "a policy that selects a kind that the control plane does not have keeps a finalizer",
+            fault: |_| hold_policies_of_unknown_kinds(),
+        },
+        Mutant {
             name: "dependencies-as-they-were",
             breaks: "APP-24",
             defect: "the Work of a ConfigMap keeps the content that it began with",
@@ -104,4 +110,28 @@ pub fn mutants() -> Vec<Mutant> {
             },
         },
     ]
+}
+
+fn hold_policies_of_unknown_kinds() -> Fault {
+    let found: Memory<Vec<String>> = Memory::new();
+    let held = found.clone();
+    Fault::none()
+        .read(Of::Policies, move |policy| {
+            let is_unknown =
+                list(policy, "/spec/resourceSelectors").any(|it| it["apiVersion"] == "example.baton.dev/v1");
+            if is_unknown && policy.pointer("/metadata/finalizers").is_none() {
+                found.get().push(policy_path(policy));
+            }
+        })
+        .before(Of::Probes, move |_, hands| {
+            let found = held.get().pop();
+            let control = hands["control"].clone();
+            Box::pin(async move {
+                if let Some(path) = found {
+                    let finalizer = json!({"metadata": {"finalizers": ["example.baton.dev/held"]}});
+                    merge(&control, path, &finalizer).await;
+                }
+                Carried::On
+            })
+        })
 }
