@@ -19,7 +19,7 @@ use baton_core::{
         ConformanceReport,
         causes::{self, CauseGroup},
         described,
-        model::Defect,
+        model::{CaseNumbers, CaseOutcome as Settled, Defect},
     },
 };
 use comfy_table::{Cell, Color};
@@ -91,7 +91,7 @@ impl Output {
                     Some(progress) => progress.inc(1),
                     None if self.lists(result) => outln!(
                         "{:<23}{}{} ({})",
-                        word(result),
+                        word(result, None),
                         named(result),
                         on_try(result),
                         show::seconds(result.wall)
@@ -154,7 +154,7 @@ impl Output {
         let listed: Vec<&CaseResult> = self.results.values().filter(|result| self.lists(result)).collect();
         if !listed.is_empty() {
             let others = self.results.len() - listed.len();
-            outln!("{}\n", results(listed.into_iter()));
+            outln!("{}\n", results(listed.into_iter(), Some(report)));
             if others > 0 && !self.loudness.quiet {
                 outln!(
                     "{} conform or are unsupported; -v lists them\n",
@@ -190,7 +190,7 @@ impl Output {
             };
             outln!("{}{known}", show::count(new, "defect"));
         }
-        outln!("{}", sum(summary));
+        outln!("{}", sum(&report.summary.cases, summary));
         let notes = [described::conforming_with_defects(report), report.partly()];
         for words in notes.into_iter().flatten() {
             outln!("{words}");
@@ -269,8 +269,18 @@ fn shows(result: &CaseResult, defect: &Defect) -> bool {
     findings.any(|finding| (finding.seq, &finding.title) == (defect.finding.entry, &defect.finding.title))
 }
 
-fn word(result: &CaseResult) -> &'static str {
+/// Returns the result that a report of all cases gives to a case. A finding about something that the case does not test makes it
+/// deviate, unless another case shows the same more clearly.
+fn settled(result: &CaseResult, report: &ConformanceReport) -> Option<Settled> {
+    let mut cases = report.cases.iter();
+    let case = cases.find(|case| (&case.name, case.seed) == (&result.case, result.seed))?;
+    Some(case.result)
+}
+
+fn word(result: &CaseResult, settled: Option<Settled>) -> &'static str {
     match &result.outcome {
+        CaseOutcome::Conforms(_) if settled == Some(Settled::Deviates) => "DEVIATES",
+        CaseOutcome::Conforms(_) if settled == Some(Settled::KnownDeviation) => "deviates",
         CaseOutcome::Conforms(verdict) if !verdict.elsewhere.is_empty() => "conforms, shows others",
         CaseOutcome::Conforms(_) if result.has_remarks() => "conforms with remarks",
         CaseOutcome::Conforms(_) => "conforms",
@@ -323,8 +333,8 @@ fn pause_text(case: &CaseId, kubeconfigs: &BTreeMap<ClusterName, PathBuf>) -> St
     lines.join("\n")
 }
 
-/// Returns the table of results.
-pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
+/// Returns the table of results; those of a report, if there is one.
+pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>, report: Option<&ConformanceReport>) -> String {
     let mut table = show::table(&["CASE", "RESULT", "REQUIREMENTS", "TIME", "WRITES"]);
     for result in results {
         let requirements = match &result.outcome {
@@ -351,9 +361,10 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
             .as_ref()
             .filter(|it| !it.writes.is_empty())
             .map(|it| it.writes.len().to_string());
+        let settled = report.and_then(|report| settled(result, report));
         table.add_row([
             Cell::new(named(result)),
-            Cell::new(format!("{}{}", word(result), on_try(result))).fg(colour(result)),
+            Cell::new(format!("{}{}", word(result, settled), on_try(result))).fg(colour(result)),
             Cell::new(requirements),
             Cell::new(show::seconds(result.wall)),
             Cell::new(writes.unwrap_or_default()),
@@ -408,7 +419,7 @@ pub fn explanation(result: &CaseResult, target: Option<&Path>) -> Option<String>
     for file in &result.accepted {
         lines.push(format!("snapshot written: {}", file.display()));
     }
-    let head = format!("--- {} {}: {}", named(result), word(result), result.title);
+    let head = format!("--- {} {}: {}", named(result), word(result, None), result.title);
     (!lines.is_empty()).then(|| format!("{head}\n{}", lines.join("\n")))
 }
 
@@ -473,22 +484,19 @@ fn files(result: &CaseResult, target: Option<&Path>) -> Vec<String> {
     lines
 }
 
-fn sum(summary: &Summary) -> String {
+/// The last line of a run: the numbers of its report, the cases that were not started, and the time.
+fn sum(cases: &CaseNumbers, summary: &Summary) -> String {
     let verb = |number: usize, word: &str| format!("{word}{}", if number == 1 { "s" } else { "" });
-    let mut parts = vec![format!(
-        "{} {}",
-        summary.conforming,
-        verb(summary.conforming, "conform")
-    )];
-    let known = format!("{} as the baseline says", verb(summary.known, "deviate"));
-    let with_remarks = format!("{} with remarks", verb(summary.with_remarks, "conform"));
+    let mut parts = vec![format!("{} {}", cases.conforming, verb(cases.conforming, "conform"))];
+    let known = format!("{} as the baseline says", verb(cases.known, "deviate"));
+    let with_remarks = format!("{} with remarks", verb(cases.with_remarks, "conform"));
     for (number, words) in [
-        (summary.with_remarks, with_remarks.as_str()),
-        (summary.deviating, verb(summary.deviating, "deviate").as_str()),
-        (summary.inconclusive, "inconclusive"),
-        (summary.known, &known),
-        (summary.unsupported, "unsupported"),
-        (summary.broken, "could not be run"),
+        (cases.with_remarks, with_remarks.as_str()),
+        (cases.deviating, verb(cases.deviating, "deviate").as_str()),
+        (cases.inconclusive, "inconclusive"),
+        (cases.known, &known),
+        (cases.unsupported, "unsupported"),
+        (cases.broken, "could not be run"),
         (summary.not_begun, "not started"),
     ] {
         if number > 0 {

@@ -24,6 +24,7 @@ use baton_core::{
     case::model::ControllerSetup,
     event::{CaseOutcome, CaseResult, Event, Summary},
     names::Feature,
+    report::{ConformanceReport, model::CaseOutcome as Settled},
 };
 use serde_json::json;
 
@@ -305,13 +306,32 @@ fn a_pass_on_a_later_try_stays_visible() {
     assert_eq!((summary.conforming, summary.broken), (3, 0));
     assert_eq!(results[0].failed_tries.len(), 2);
     assert_eq!(results[1].failed_tries.len(), 0);
-    let table = output::results(results.iter());
+    let table = output::results(results.iter(), None);
     assert!(table.contains("conforms on try 3"), "{table}");
     let explained = output::explanation(&results[0], None).unwrap();
     assert!(
         explained.contains("try 1 failed: the controller under test cannot be started: not now"),
         "{explained}"
     );
+}
+
+/// A case that conforms by itself may show a defect that no case tests: then the report of all cases makes it deviate.
+#[test]
+fn the_table_has_the_result_that_the_report_gives_to_a_case() {
+    let (_, results) = run_with(0, |settings| settings);
+    let file = root().join("fixtures/reports/karmada/v1.16.8/report.yaml");
+    let mut report = ConformanceReport::parse(&fs::read_to_string(file).unwrap()).unwrap();
+    let case = report.cases.first_mut().unwrap();
+    (case.name, case.seed) = (results[0].case.clone(), results[0].seed);
+    for (result, word) in [
+        (Settled::Deviates, "DEVIATES"),
+        (Settled::KnownDeviation, "deviates"),
+        (Settled::Conforms, "conforms"),
+    ] {
+        report.cases[0].result = result;
+        let table = output::results(results.iter().take(1), Some(&report));
+        assert!(table.contains(word), "{word}: {table}");
+    }
 }
 
 #[test]
