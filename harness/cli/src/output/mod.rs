@@ -1,7 +1,8 @@
-//! Terminal output during a run and at its end. [`defects`]: the part about defects.
+//! Terminal output during a run and at its end. [`defects`]: the part about defects; `table`: the table of results.
 
 pub mod defects;
 mod progress;
+mod table;
 
 use crate::terminal::{self, outln};
 use std::{
@@ -19,13 +20,16 @@ use baton_core::{
         ConformanceReport,
         causes::{self, CauseGroup},
         described,
-        model::{CaseNumbers, CaseOutcome as Settled, Defect},
+        model::{CaseNumbers, Defect},
     },
 };
-use comfy_table::{Cell, Color};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use self::progress::Log;
+pub use self::table::results;
+use self::{
+    progress::Log,
+    table::{named, on_try, word},
+};
 use crate::{args::Loudness, show};
 
 /// Number of cases above which a run lists only those that do not conform.
@@ -269,56 +273,6 @@ fn shows(result: &CaseResult, defect: &Defect) -> bool {
     findings.any(|finding| (finding.seq, &finding.title) == (defect.finding.entry, &defect.finding.title))
 }
 
-/// Returns the result that a report of all cases gives to a case. A finding about something that the case does not test makes it
-/// deviate, unless another case shows the same more clearly.
-fn settled(result: &CaseResult, report: &ConformanceReport) -> Option<Settled> {
-    let mut cases = report.cases.iter();
-    let case = cases.find(|case| (&case.name, case.seed) == (&result.case, result.seed))?;
-    Some(case.result)
-}
-
-fn word(result: &CaseResult, settled: Option<Settled>) -> &'static str {
-    match &result.outcome {
-        CaseOutcome::Conforms(_) if settled == Some(Settled::Deviates) => "DEVIATES",
-        CaseOutcome::Conforms(_) if settled == Some(Settled::KnownDeviation) => "deviates",
-        CaseOutcome::Conforms(verdict) if !verdict.elsewhere.is_empty() => "conforms, shows others",
-        CaseOutcome::Conforms(_) if result.has_remarks() => "conforms with remarks",
-        CaseOutcome::Conforms(_) => "conforms",
-        CaseOutcome::Deviates { .. } if result.known => "deviates",
-        CaseOutcome::Deviates { .. } => "DEVIATES",
-        CaseOutcome::Inconclusive { .. } => "inconclusive",
-        CaseOutcome::Unsupported { .. } => "unsupported",
-        CaseOutcome::Broken { .. } => "BROKEN",
-    }
-}
-
-fn colour(result: &CaseResult) -> Color {
-    match &result.outcome {
-        CaseOutcome::Conforms(verdict) if !verdict.elsewhere.is_empty() && !result.known => Color::Red,
-        CaseOutcome::Conforms(_) => Color::Green,
-        CaseOutcome::Deviates { .. } if result.known => Color::Yellow,
-        CaseOutcome::Deviates { .. } => Color::Red,
-        CaseOutcome::Inconclusive { .. } | CaseOutcome::Unsupported { .. } => Color::Yellow,
-        CaseOutcome::Broken { .. } => Color::Magenta,
-    }
-}
-
-/// Returns a case's name, with the seed if it is not the default.
-fn named(result: &CaseResult) -> String {
-    match result.seed {
-        0 => result.case.to_string(),
-        seed => format!("{} seed {seed}", result.case),
-    }
-}
-
-/// Returns a note for a result that took several attempts.
-fn on_try(result: &CaseResult) -> String {
-    match result.attempt() {
-        1 => String::new(),
-        attempt => format!(" on try {attempt}"),
-    }
-}
-
 fn pause_text(case: &CaseId, kubeconfigs: &BTreeMap<ClusterName, PathBuf>) -> String {
     let mut lines = vec![format!("\n{case} failed; its clusters are still running:")];
     lines.extend(
@@ -331,46 +285,6 @@ fn pause_text(case: &CaseId, kubeconfigs: &BTreeMap<ClusterName, PathBuf>) -> St
     }
     lines.push("press Enter to continue, Ctrl-C to end the run".to_owned());
     lines.join("\n")
-}
-
-/// Returns the table of results; those of a report, if there is one.
-pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>, report: Option<&ConformanceReport>) -> String {
-    let mut table = show::table(&["CASE", "RESULT", "REQUIREMENTS", "TIME", "WRITES"]);
-    for result in results {
-        let requirements = match &result.outcome {
-            CaseOutcome::Conforms(verdict) if !verdict.broken().is_empty() => {
-                format!("shows broken: {}", show::ids(verdict.broken().iter()))
-            }
-            CaseOutcome::Conforms(verdict) => show::ids(verdict.shown.iter()),
-            CaseOutcome::Deviates { verdict, .. } if result.known => {
-                format!("known: {}", show::ids(verdict.broken().iter()))
-            }
-            CaseOutcome::Deviates { verdict, .. } if !verdict.broken().is_empty() => {
-                format!("broken: {}", show::ids(verdict.broken().iter()))
-            }
-            CaseOutcome::Inconclusive { verdict, .. } => {
-                let mut open = verdict.open();
-                open.extend(verdict.not_judged.keys().cloned());
-                format!("inconclusive: {}", show::ids(open.iter()))
-            }
-            CaseOutcome::Deviates { .. } | CaseOutcome::Broken { .. } => String::new(),
-            CaseOutcome::Unsupported { reasons } => reasons.join("; "),
-        };
-        let writes = result
-            .migration
-            .as_ref()
-            .filter(|it| !it.writes.is_empty())
-            .map(|it| it.writes.len().to_string());
-        let settled = report.and_then(|report| settled(result, report));
-        table.add_row([
-            Cell::new(named(result)),
-            Cell::new(format!("{}{}", word(result, settled), on_try(result))).fg(colour(result)),
-            Cell::new(requirements),
-            Cell::new(show::seconds(result.wall)),
-            Cell::new(writes.unwrap_or_default()),
-        ]);
-    }
-    table.trim_fmt()
 }
 
 /// Returns the requirements that a case could not judge, with the reason, one per line.

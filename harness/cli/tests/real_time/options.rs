@@ -315,7 +315,7 @@ fn a_pass_on_a_later_try_stays_visible() {
     );
 }
 
-/// Where a conforming case shows a defect that no case tests, the report of all cases makes it deviate.
+/// The report makes a conforming case deviate if it shows a defect that no case tests.
 #[test]
 fn the_table_has_the_result_that_the_report_gives_to_a_case() {
     let (_, results) = run_with(0, |settings| settings);

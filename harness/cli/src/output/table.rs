@@ -1,0 +1,101 @@
+//! The table of the results of a run, and the words for a result.
+
+use baton_core::{
+    event::{CaseOutcome, CaseResult},
+    report::{ConformanceReport, model::CaseOutcome as Settled},
+};
+use comfy_table::{Cell, Color};
+
+use crate::show;
+
+/// Returns the table of results, with the result that a report gives to each case if there is a report.
+pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>, report: Option<&ConformanceReport>) -> String {
+    let mut table = show::table(&["CASE", "RESULT", "REQUIREMENTS", "TIME", "WRITES"]);
+    for result in results {
+        let requirements = match &result.outcome {
+            CaseOutcome::Conforms(verdict) if !verdict.broken().is_empty() => {
+                format!("shows broken: {}", show::ids(verdict.broken().iter()))
+            }
+            CaseOutcome::Conforms(verdict) => show::ids(verdict.shown.iter()),
+            CaseOutcome::Deviates { verdict, .. } if result.known => {
+                format!("known: {}", show::ids(verdict.broken().iter()))
+            }
+            CaseOutcome::Deviates { verdict, .. } if !verdict.broken().is_empty() => {
+                format!("broken: {}", show::ids(verdict.broken().iter()))
+            }
+            CaseOutcome::Inconclusive { verdict, .. } => {
+                let mut open = verdict.open();
+                open.extend(verdict.not_judged.keys().cloned());
+                format!("inconclusive: {}", show::ids(open.iter()))
+            }
+            CaseOutcome::Deviates { .. } | CaseOutcome::Broken { .. } => String::new(),
+            CaseOutcome::Unsupported { reasons } => reasons.join("; "),
+        };
+        let writes = result
+            .migration
+            .as_ref()
+            .filter(|it| !it.writes.is_empty())
+            .map(|it| it.writes.len().to_string());
+        let settled = report.and_then(|report| settled(result, report));
+        table.add_row([
+            Cell::new(named(result)),
+            Cell::new(format!("{}{}", word(result, settled), on_try(result))).fg(colour(result, settled)),
+            Cell::new(requirements),
+            Cell::new(show::seconds(result.wall)),
+            Cell::new(writes.unwrap_or_default()),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+/// Returns the result that a report of all cases gives to a case. A finding about something that the case does not test makes it
+/// deviate, unless another case shows the same more clearly.
+fn settled(result: &CaseResult, report: &ConformanceReport) -> Option<Settled> {
+    let mut cases = report.cases.iter();
+    let case = cases.find(|case| (&case.name, case.seed) == (&result.case, result.seed))?;
+    Some(case.result)
+}
+
+/// Returns the result of a case as a word: that of the report, if it has been settled.
+pub(super) fn word(result: &CaseResult, settled: Option<Settled>) -> &'static str {
+    match &result.outcome {
+        CaseOutcome::Conforms(_) if settled == Some(Settled::Deviates) => "DEVIATES",
+        CaseOutcome::Conforms(_) if settled == Some(Settled::KnownDeviation) => "deviates",
+        CaseOutcome::Conforms(verdict) if !verdict.elsewhere.is_empty() => "conforms, shows others",
+        CaseOutcome::Conforms(_) if result.has_remarks() => "conforms with remarks",
+        CaseOutcome::Conforms(_) => "conforms",
+        CaseOutcome::Deviates { .. } if result.known => "deviates",
+        CaseOutcome::Deviates { .. } => "DEVIATES",
+        CaseOutcome::Inconclusive { .. } => "inconclusive",
+        CaseOutcome::Unsupported { .. } => "unsupported",
+        CaseOutcome::Broken { .. } => "BROKEN",
+    }
+}
+
+fn colour(result: &CaseResult, settled: Option<Settled>) -> Color {
+    match &result.outcome {
+        CaseOutcome::Conforms(_) if settled == Some(Settled::KnownDeviation) => Color::Yellow,
+        CaseOutcome::Conforms(verdict) if !verdict.elsewhere.is_empty() && !result.known => Color::Red,
+        CaseOutcome::Conforms(_) => Color::Green,
+        CaseOutcome::Deviates { .. } if result.known => Color::Yellow,
+        CaseOutcome::Deviates { .. } => Color::Red,
+        CaseOutcome::Inconclusive { .. } | CaseOutcome::Unsupported { .. } => Color::Yellow,
+        CaseOutcome::Broken { .. } => Color::Magenta,
+    }
+}
+
+/// Returns a case's name, with the seed if it is not the default.
+pub(super) fn named(result: &CaseResult) -> String {
+    match result.seed {
+        0 => result.case.to_string(),
+        seed => format!("{} seed {seed}", result.case),
+    }
+}
+
+/// Returns a note for a result that took several attempts.
+pub(super) fn on_try(result: &CaseResult) -> String {
+    match result.attempt() {
+        1 => String::new(),
+        attempt => format!(" on try {attempt}"),
+    }
+}
