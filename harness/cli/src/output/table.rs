@@ -12,40 +12,46 @@ use crate::show;
 pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>, report: Option<&ConformanceReport>) -> String {
     let mut table = show::table(&["CASE", "RESULT", "REQUIREMENTS", "TIME", "WRITES"]);
     for result in results {
-        let requirements = match &result.outcome {
-            CaseOutcome::Conforms(verdict) if !verdict.broken().is_empty() => {
-                format!("shows broken: {}", show::ids(verdict.broken().iter()))
-            }
-            CaseOutcome::Conforms(verdict) => show::ids(verdict.shown.iter()),
-            CaseOutcome::Deviates { verdict, .. } if result.known => {
-                format!("known: {}", show::ids(verdict.broken().iter()))
-            }
-            CaseOutcome::Deviates { verdict, .. } if !verdict.broken().is_empty() => {
-                format!("broken: {}", show::ids(verdict.broken().iter()))
-            }
-            CaseOutcome::Inconclusive { verdict, .. } => {
-                let mut open = verdict.open();
-                open.extend(verdict.not_judged.keys().cloned());
-                format!("inconclusive: {}", show::ids(open.iter()))
-            }
-            CaseOutcome::Deviates { .. } | CaseOutcome::Broken { .. } => String::new(),
-            CaseOutcome::Unsupported { reasons } => reasons.join("; "),
-        };
+        let settled = report.and_then(|report| settled(result, report));
         let writes = result
             .migration
             .as_ref()
             .filter(|it| !it.writes.is_empty())
             .map(|it| it.writes.len().to_string());
-        let settled = report.and_then(|report| settled(result, report));
         table.add_row([
             Cell::new(named(result)),
             Cell::new(format!("{}{}", word(result, settled), on_try(result))).fg(colour(result, settled)),
-            Cell::new(requirements),
+            Cell::new(requirements(result, settled)),
             Cell::new(show::seconds(result.wall)),
             Cell::new(writes.unwrap_or_default()),
         ]);
     }
     table.trim_fmt()
+}
+
+/// Returns the requirements of a row: those that the case shows, or those that it does not show, with the reason before them.
+fn requirements(result: &CaseResult, settled: Option<Settled>) -> String {
+    let (reason, ids) = match &result.outcome {
+        CaseOutcome::Unsupported { reasons } => return reasons.join("; "),
+        CaseOutcome::Broken { .. } => return String::new(),
+        CaseOutcome::Conforms(verdict) if verdict.broken().is_empty() => return show::ids(verdict.shown.iter()),
+        CaseOutcome::Conforms(verdict) => match settled {
+            Some(Settled::Deviates) => ("broken", verdict.broken()),
+            Some(Settled::KnownDeviation) => ("known", verdict.broken()),
+            _ => ("shows broken", verdict.broken()),
+        },
+        CaseOutcome::Deviates { verdict, .. } if result.known => ("known", verdict.broken()),
+        CaseOutcome::Deviates { verdict, .. } => ("broken", verdict.broken()),
+        CaseOutcome::Inconclusive { verdict, .. } => {
+            let mut open = verdict.open();
+            open.extend(verdict.not_judged.keys().cloned());
+            ("inconclusive", open)
+        }
+    };
+    if ids.is_empty() {
+        return String::new();
+    }
+    format!("{reason}: {}", show::ids(ids.iter()))
 }
 
 /// Returns the result that a report of all cases gives to a case. A finding about something that the case does not test makes it

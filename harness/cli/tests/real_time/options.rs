@@ -23,7 +23,8 @@ use baton_cluster::{
 use baton_core::{
     case::model::ControllerSetup,
     event::{CaseOutcome, CaseResult, Event, Summary},
-    names::Feature,
+    judge::{DifferenceKind, Finding},
+    names::{Feature, RequirementId},
     report::{ConformanceReport, model::CaseOutcome as Settled},
 };
 use serde_json::json;
@@ -318,19 +319,38 @@ fn a_pass_on_a_later_try_stays_visible() {
 /// The report makes a conforming case deviate if it shows a defect that no case tests.
 #[test]
 fn the_table_has_the_result_that_the_report_gives_to_a_case() {
-    let (_, results) = run_with(0, |settings| settings);
+    let (_, mut results) = run_with(0, |settings| settings);
+    let CaseOutcome::Conforms(verdict) = &mut results[0].outcome else {
+        panic!("{:?}", results[0].outcome);
+    };
+    verdict.elsewhere.push(Finding {
+        requirements: BTreeSet::from([RequirementId::new("PRG-01")]),
+        field: None,
+        kind: DifferenceKind::Different,
+        title: "the old copy is gone".to_owned(),
+        step: None,
+        expected: "one copy".to_owned(),
+        seen: "two copies".to_owned(),
+        object: None,
+        seq: 0,
+        at: Duration::ZERO,
+        mismatches: Vec::new(),
+        follows: None,
+    });
     let file = root().join("fixtures/reports/karmada/v1.16.8/report.yaml");
     let mut report = ConformanceReport::parse(&fs::read_to_string(file).unwrap()).unwrap();
     let case = report.cases.first_mut().unwrap();
     (case.name, case.seed) = (results[0].case.clone(), results[0].seed);
-    for (result, word) in [
-        (Settled::Deviates, "DEVIATES"),
-        (Settled::KnownDeviation, "deviates"),
-        (Settled::Conforms, "conforms"),
+    for (result, word, requirements) in [
+        (Settled::Deviates, "DEVIATES", "broken: PRG-01"),
+        (Settled::KnownDeviation, "deviates", "known: PRG-01"),
+        (Settled::Conforms, "conforms, shows others", "shows broken: PRG-01"),
     ] {
         report.cases[0].result = result;
         let table = output::results(results.iter().take(1), Some(&report));
-        assert!(table.contains(word), "{word}: {table}");
+        let row = table.lines().last().unwrap();
+        let cells: Vec<_> = row.split("  ").map(str::trim).filter(|it| !it.is_empty()).collect();
+        assert_eq!(cells[1..3], [word, requirements], "{table}");
     }
 }
 
