@@ -1,9 +1,5 @@
 //! A command of the implementation that is missing or does not end breaks the run, and names the step.
 
-#![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
-
-mod common;
-
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use async_trait::async_trait;
@@ -17,7 +13,8 @@ use baton_core::{
     plan::Plan,
     timeline::{Event, Mark, Timeline},
 };
-use common::fleet;
+
+use crate::common::fleet;
 
 /// A target that does nothing but run commands.
 #[derive(Debug)]

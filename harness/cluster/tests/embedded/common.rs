@@ -1,6 +1,4 @@
 //! Shared helpers of the tests of fleets.
-#![allow(dead_code, reason = "every test uses a part of it")]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "this is for tests alone")]
 
 use baton_cluster::{
     actions,

@@ -1,9 +1,5 @@
 //! Embedded fleets: their contents after boot, their faults, their timelines, and their removal.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails a test")]
-
-mod common;
-
 use std::time::Duration;
 
 use baton_cluster::{
@@ -17,7 +13,6 @@ use baton_core::{
     case::model::Taint,
     timeline::{Change, Event, Mark, Timeline},
 };
-use common::{NAMESPACE, all, apply, fixture, fleet, member, observe, reference, until, until_status};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kube::{
     Api, Client, Config,
@@ -25,6 +20,8 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use serde_json::{Value, json};
+
+use crate::common::{NAMESPACE, all, apply, fixture, fleet, member, observe, reference, until, until_status};
 
 fn closed() -> Mark {
     Mark::Closed {

@@ -1,9 +1,5 @@
 //! A target that never waits stops virtual time; the run ends all the same.
 
-#![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
-
-mod common;
-
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use async_trait::async_trait;
@@ -17,13 +13,14 @@ use baton_core::{
     plan::Plan,
     timeline::{Event, HotLoop, Mark, StepEnd, Timeline},
 };
-use common::{apply, fixture, fleet, reference};
 use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams},
 };
 use serde_json::json;
 use tokio::task::JoinHandle;
+
+use crate::common::{NAMESPACE, apply, fixture, fleet, reference};
 
 /// Reports all members as ready, then rewrites an annotation of `deploy` forever.
 #[derive(Debug)]
@@ -59,8 +56,7 @@ async fn say_ready(client: &Client, fleet: &dyn Fleet) {
 }
 
 async fn rewrite(client: Client) {
-    let deployments: Api<DynamicObject> =
-        Api::namespaced_with(client, common::NAMESPACE, &dynamic("apps", "v1", "Deployment"));
+    let deployments: Api<DynamicObject> = Api::namespaced_with(client, NAMESPACE, &dynamic("apps", "v1", "Deployment"));
     for number in 0_u64.. {
         let patch = Patch::Merge(json!({"metadata": {"annotations": {"number": number.to_string()}}}));
         deployments
@@ -128,8 +124,7 @@ async fn run(action: Action, target: &dyn Target) -> Result<Timeline, RunError> 
 struct Busy;
 
 async fn write_many(client: Client) {
-    let deployments: Api<DynamicObject> =
-        Api::namespaced_with(client, common::NAMESPACE, &dynamic("apps", "v1", "Deployment"));
+    let deployments: Api<DynamicObject> = Api::namespaced_with(client, NAMESPACE, &dynamic("apps", "v1", "Deployment"));
     for number in 0..30 {
         for object in 0..200 {
             let name = format!("deploy-{object}");

@@ -1,19 +1,17 @@
 //! The bundled rules on embedded members: workloads behave as on a real cluster.
 
-#![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
-
-mod common;
+use std::time::Duration;
 
 use baton_cluster::{
     actions,
     fleet::{Fleet, embedded::Time},
     observer::Recorder,
 };
-use common::{all, annotated, apply, fixture, fleet, member, observe, reference, until, until_status};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::{Api, api::ListParams};
 use serde_json::{Value, json};
-use std::time::Duration;
+
+use crate::common::{all, annotated, apply, fixture, fleet, member, observe, reference, until, until_status};
 
 /// The values of a status field over time, without repetitions.
 fn course(statuses: &[Value], field: &str) -> Vec<Value> {
@@ -266,7 +264,7 @@ async fn what_must_never_be_ready_is_not() {
     )
     .await;
     tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
-    let statuses = common::all(&recorder, "Deployment", "deploy");
+    let statuses = all(&recorder, "Deployment", "deploy");
     assert!(statuses.len() > 1, "the simulator has done nothing");
     assert!(
         statuses.iter().all(|(_, status)| status["readyReplicas"].is_null()),
@@ -291,7 +289,7 @@ async fn readiness_can_come_late_and_go_again() {
     .await;
     until_status(&recorder, "Deployment", "deploy", "unavailableReplicas", json!(2)).await;
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-    let (_, last) = common::all(&recorder, "Deployment", "deploy").pop().unwrap();
+    let (_, last) = all(&recorder, "Deployment", "deploy").pop().unwrap();
     assert_eq!(last["readyReplicas"], Value::Null, "{last:#}");
     fleet.shut_down().await.unwrap();
 }
@@ -306,7 +304,7 @@ async fn what_is_paused_is_left_alone() {
     )
     .await;
     tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
-    assert_eq!(common::all(&recorder, "Deployment", "deploy").len(), 1);
+    assert_eq!(all(&recorder, "Deployment", "deploy").len(), 1);
     fleet.shut_down().await.unwrap();
 }
 

@@ -3,8 +3,6 @@
 //!
 //! The Python interpreter is `python3`, or the one that the variable `PYTHON` names.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
-
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::sync::Arc;
@@ -182,7 +180,7 @@ async fn the_python_client_works() {
         return;
     }
     let place = Place::new().await;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/smoke.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/clients/smoke.py");
     let mut command = Command::new(python);
     command.arg(script).arg(place.kubeconfig()).stdin(Stdio::null());
     let output = timeout(TIMEOUT, command.output())

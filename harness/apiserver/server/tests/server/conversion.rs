@@ -1,9 +1,5 @@
 //! Custom resources whose versions a webhook converts. The expected answers come from a kube-apiserver v1.36.
 
-#![expect(clippy::expect_used, reason = "tests fail by panicking")]
-
-mod raw;
-
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use baton_apiserver::test_webhook::{ConversionRefused, Webhook};
 use baton_apiserver::{ApiServer, Options};
 use jiff::Timestamp;
-use raw::{JSON, MERGE, Raw};
 use serde_json::{Value, json};
+
+use crate::raw::{JSON, MERGE, Raw};
 
 const FOOS: &str = "/namespaces/default/foos";
 const APPLY: &str = "application/apply-patch+yaml";

@@ -1,7 +1,5 @@
 //! A proxy in front of a server that does not know of the proxy.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
-
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;

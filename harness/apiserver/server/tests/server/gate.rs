@@ -1,7 +1,5 @@
 //! Writes at a gate, and faults of connections from outside.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,20 +1,16 @@
 //! Properties of every history: no update is lost, and lists and watches show exactly the committed changes. The tests
 //! compare random histories with the tap, which reports every commit.
 
-#![expect(clippy::expect_used, reason = "tests fail by panicking")]
-
-mod raw;
-mod test_rng;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_apiserver::{ApiServer, Change, Commit, Commits, Options};
 use jiff::Timestamp;
-use raw::{JSON, MERGE, Raw};
 use serde_json::{Value, json};
-use test_rng::Dice;
 use tokio::task::JoinSet;
+
+use crate::raw::{JSON, MERGE, Raw};
+use crate::test_rng::Dice;
 
 const NAMESPACES: [&str; 2] = ["default", "kube-public"];
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];

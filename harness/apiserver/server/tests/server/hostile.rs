@@ -1,7 +1,5 @@
 //! Malicious and faulty clients, over HTTPS: they get an error, and other clients do not notice.
 
-#![expect(clippy::expect_used, reason = "tests fail by panicking")]
-
 use std::sync::Arc;
 
 use baton_apiserver::{ApiServer, Options, Serving};

@@ -1,7 +1,5 @@
 //! A `kube::Client` on the HTTPS endpoint, and the endpoint's refusals.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
-
 use std::sync::Arc;
 
 use baton_apiserver::{ApiServer, Change, Options};

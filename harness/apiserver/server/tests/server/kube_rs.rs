@@ -1,8 +1,6 @@
 //! The building blocks of programs on kube-rs, on the in-process endpoint: controllers, finalizers, events, waiting,
 //! leases.
 
-#![expect(clippy::expect_used, reason = "tests fail by panicking")]
-
 use std::sync::Arc;
 
 use baton_apiserver::{ApiServer, Options};

@@ -1,9 +1,5 @@
 //! Tokens of service accounts: their users and lifetimes, and the Secrets that hold some.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
-
-mod raw;
-
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
@@ -16,9 +12,10 @@ use kube::api::{Api, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, Config};
-use raw::{JSON, Raw};
 use rstest::rstest;
 use serde_json::{Value, json};
+
+use crate::raw::{JSON, MERGE, Raw};
 
 const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
@@ -269,7 +266,7 @@ async fn a_token_counts_only_as_long_as_its_secret_holds_it() {
     assert_eq!(fixture.review(&token, &[]).await["authenticated"], true);
     let other = json!({"data": {"token": STANDARD.encode("other")}});
     let path = format!("{SECRETS}/robot-token");
-    let (code, _) = fixture.client.send("PATCH", &path, raw::MERGE, &other).await;
+    let (code, _) = fixture.client.send("PATCH", &path, MERGE, &other).await;
     assert_eq!(code, 200);
     let changed = json!({"user": {}, "error": "[invalid bearer token, Token does not match server's copy]"});
     assert_eq!(fixture.review(&token, &[]).await, changed);

@@ -1,7 +1,5 @@
 //! kube-rs' watcher and reflector on the in-process endpoint; faults; effects of the server's controllers.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
-
 use std::sync::Arc;
 
 use baton_apiserver::{ApiServer, Cut, Failure, Matching, Options};
