@@ -78,8 +78,8 @@ fn main() -> ExitCode {
     for requirement in &unbroken {
         println!("no mutant breaks {requirement}");
     }
-    let unharmed = if wanted("none") { trial.unharmed() } else { Vec::new() };
-    for failure in &unharmed {
+    let harmed = trial.harmed(&deaths);
+    for failure in &harmed {
         println!("without a fault: {failure}");
     }
     let explored: Vec<_> = explored::all()
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
         found.is_ok()
     });
     let unfound = found.into_iter().filter(|found| !found).count();
-    if survivors + unbroken.len() + unharmed.len() + unfound > 0 {
+    if survivors + unbroken.len() + harmed.len() + unfound > 0 {
         return ExitCode::FAILURE;
     }
     if names.is_empty() {

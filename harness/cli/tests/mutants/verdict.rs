@@ -120,15 +120,18 @@ impl Trial {
         ids.filter(|id| !broken.contains(id)).collect()
     }
 
-    /// Runs every case against the controller with the same clients, but without a fault: it must conform.
-    pub fn unharmed(&self) -> Vec<String> {
-        let features = self.settings.target.features();
-        let cases: Vec<&Case> = self
-            .suite
-            .cases
+    /// Runs the cases that killed a mutant against the controller with the same clients, but without a fault: they must
+    /// conform.
+    pub fn harmed(&self, deaths: &[Death]) -> Vec<String> {
+        let killers: BTreeSet<&str> = deaths
             .iter()
-            .filter(|case| case.features.is_subset(&features))
+            .filter_map(|death| match death {
+                Death::Killed { case, .. } => Some(case.as_str()),
+                Death::Survives { .. } => None,
+            })
             .collect();
+        let cases = self.suite.cases.iter();
+        let cases: Vec<&Case> = cases.filter(|case| killers.contains(case.id.as_str())).collect();
         let found = each(&cases, |case| match self.findings(&Mutant::NONE, case) {
             Ok(findings) if findings.is_empty() => None,
             Ok(findings) => Some(format!("{}: {}", case.id, findings.join("\n"))),
