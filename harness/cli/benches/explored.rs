@@ -12,10 +12,6 @@ use baton::{
 };
 use baton_core::{case::model::MoveFault, event::Shard, explore::space::Random};
 
-/// The one that the `baton` command has.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Case that is explored.
 const CASE: &str = "deployment-directly";
 

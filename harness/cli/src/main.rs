@@ -3,13 +3,7 @@
 use std::process::ExitCode;
 
 use baton::{args::Cli, commands, interrupt, terminal::Logs};
-use mimalloc::MiMalloc;
 use tracing_subscriber::EnvFilter;
-
-/// Clusters in memory consist of many small objects: with this allocator, a suite takes two thirds of the time that it
-/// takes with the system's.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());

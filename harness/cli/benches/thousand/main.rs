@@ -17,10 +17,6 @@ use baton::show;
 use controller::Place;
 use round::{Round, Write};
 
-/// The one that the `baton` command has.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 type Failure = Box<dyn Error + Send + Sync>;
 
 /// How many workloads there are.
