@@ -13,11 +13,12 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config, ResourceExt as _};
+use kube::{Client, ResourceExt as _};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+
+use crate::kubeconfig::client;
 
 /// A server, and a proxy in front of it.
 struct Both {
@@ -56,14 +57,6 @@ impl Both {
     fn maps_behind(&self) -> Api<ConfigMap> {
         Api::default_namespaced(Client::new(self.server.service("behind"), "default"))
     }
-}
-
-async fn client(kubeconfig: &str) -> Client {
-    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).expect("a kubeconfig");
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-        .await
-        .expect("a configuration");
-    Client::try_from(config).expect("a client")
 }
 
 fn map(name: &str) -> ConfigMap {

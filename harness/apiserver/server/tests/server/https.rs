@@ -7,22 +7,15 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::Client;
 use kube::api::{Api, ListParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use serde_json::json;
 use tokio::{io::AsyncReadExt as _, net::TcpStream};
 
+use crate::kubeconfig::{client, config};
+
 fn server() -> ApiServer {
     ApiServer::new(Options::new("test", Arc::new(|| Timestamp::UNIX_EPOCH)))
-}
-
-async fn client(kubeconfig: &str) -> Client {
-    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).expect("a kubeconfig");
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-        .await
-        .expect("a configuration");
-    Client::try_from(config).expect("a client")
 }
 
 fn config_map(name: &str) -> ConfigMap {
@@ -128,10 +121,7 @@ async fn a_client_cannot_take_a_name_that_is_reserved() {
     let serving = server.serve().await.expect("an endpoint");
     let mut commits = server.commits();
     for agent in ["in-process", "honest/1.0"] {
-        let kubeconfig = Kubeconfig::from_yaml(&serving.kubeconfig()).expect("a kubeconfig");
-        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-            .await
-            .expect("a configuration");
+        let mut config = config(&serving.kubeconfig()).await;
         config
             .headers
             .push((http::header::USER_AGENT, agent.parse().expect("a header")));

@@ -16,5 +16,6 @@ mod hostile;
 mod https;
 mod in_process;
 mod kube_rs;
+mod kubeconfig;
 mod tokens;
 mod watching;

@@ -8,13 +8,13 @@ use baton_apiserver::{ApiServer, Options};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
 use kube::api::{Api, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{await_condition, conditions};
-use kube::{Client, Config};
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::kubeconfig::client;
 use crate::raw::{JSON, MERGE, Raw};
 
 const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
@@ -98,10 +98,7 @@ async fn create(client: &mut Raw, path: &str, object: &Value) -> Value {
 async fn who_am_i(kubeconfig: &str, token: &str) -> kube::Result<Value> {
     let mut kubeconfig: Value = serde_yaml::from_str(kubeconfig).expect("YAML");
     kubeconfig["users"][0]["user"] = json!({"token": token});
-    let kubeconfig = Kubeconfig::from_yaml(&kubeconfig.to_string()).expect("a kubeconfig");
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let client = Client::try_from(config.expect("a configuration")).expect("a client");
-    let reviews: Api<SelfSubjectReview> = Api::all(client);
+    let reviews: Api<SelfSubjectReview> = Api::all(client(&kubeconfig.to_string()).await);
     let review = reviews
         .create(&PostParams::default(), &SelfSubjectReview::default())
         .await?;
