@@ -29,7 +29,7 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>, report: Option
     table.trim_fmt()
 }
 
-/// Returns the requirements of a row: those that the case shows, or those that it does not show, with the reason before them.
+/// Returns the requirements of a row: those that the case shows or, if some are broken or open, these after a word that says so.
 fn requirements(result: &CaseResult, settled: Option<Settled>) -> String {
     let (reason, ids) = match &result.outcome {
         CaseOutcome::Unsupported { reasons } => return reasons.join("; "),

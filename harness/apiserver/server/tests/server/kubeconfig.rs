@@ -1,4 +1,4 @@
-//! kube clients that connect as a kubeconfig says.
+//! Clients of kube-rs with the configuration of a kubeconfig.
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
