@@ -3,7 +3,8 @@
 //! All decisions are in `baton_decide`; this crate watches, gathers their input and writes their results. Read in this
 //! order:
 //!
-//! - [`options`]: feature gates and flags; [`members`] and `member_connections`: connections to members
+//! - [`options`]: feature gates and flags; [`client`], [`members`] and `member_connections`: connections to the control plane
+//!   and to members
 //! - `controller`: the main loop; `queue`: the keys to reconcile next
 //! - `cache`: the observed objects, kept in `table`s of `compact` objects by `source`; `watch`: the watches
 //! - `context`: state shared by reconcilers; `object_api`: reads and writes of single objects; `events`: Kubernetes
@@ -17,6 +18,7 @@
 //! clock is the one passed by the caller; timers are tokio's, so that everything runs on a paused clock in tests.
 
 mod cache;
+pub mod client;
 mod clock;
 mod compact;
 mod context;

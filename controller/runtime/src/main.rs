@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use baton_controller::client::client;
 use baton_controller::drain::{self, Drain, DrainArgs, Drained};
 use baton_controller::options::TABLE;
 use baton_controller::{Controller, Options, PushMembers, crds};
@@ -60,7 +61,7 @@ impl Run {
             context: self.context.clone(),
             ..KubeConfigOptions::default()
         };
-        let mut config = match &self.kubeconfig {
+        let config = match &self.kubeconfig {
             Some(path) => {
                 let kubeconfig =
                     Kubeconfig::read_from(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -69,11 +70,7 @@ impl Run {
             None if self.context.is_some() => Config::from_kubeconfig(&choice).await?,
             None => Config::infer().await?,
         };
-        config.headers.push((
-            http::header::USER_AGENT,
-            http::HeaderValue::from_static(baton_decide::names::MANAGER),
-        ));
-        Ok(Client::try_from(config)?)
+        Ok(client(config)?)
     }
 }
 

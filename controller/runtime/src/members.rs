@@ -7,6 +7,8 @@ use baton_decide::api::Cluster;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, Config};
 
+use crate::client::client;
+
 /// A member cannot be connected to, because its cluster object or secret is incomplete or invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -92,11 +94,7 @@ impl Members for PushMembers {
                 .map_err(|_| ConnectError::Client("the token is not valid UTF-8".to_owned()))?;
             config.auth_info.token = Some(token.trim().to_owned().into());
         }
-        config.headers.push((
-            http::header::USER_AGENT,
-            http::HeaderValue::from_static(baton_decide::names::MANAGER),
-        ));
-        Client::try_from(config).map_err(|error| ConnectError::Client(error.to_string()))
+        client(config).map_err(|error| ConnectError::Client(error.to_string()))
     }
 }
 
