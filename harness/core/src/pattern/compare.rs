@@ -43,8 +43,8 @@ impl Pattern {
             });
         };
         match (self, value) {
-            (Self::Absent, None | Some(Value::Null)) => {}
-            (Self::Absent, Some(_)) => wrong("nothing".to_owned()),
+            (Self::Absent, value) if value.is_none_or(is_empty) => {}
+            (Self::Absent, _) => wrong("nothing".to_owned()),
             (Self::Present, Some(value)) if !value.is_null() => {}
             (Self::Present, _) => wrong("anything".to_owned()),
             (Self::Text(text), value) => {
@@ -246,6 +246,17 @@ impl Pattern {
         });
         let nearest = each.min_by_key(|differs| weight(differs))?;
         (items.len() == 1 || weight(&nearest) < self.demands()).then_some(nearest)
+    }
+}
+
+/// Returns `true` if a value is null, an empty list or an empty map: API conventions treat these like an absent value, and
+/// programs differ in whether they write them.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Patterns: what an object must look like, by subset.
 //!
 //! A map matches if every member that it names matches; what else is there does not matter. A member that is `null`
-//! in the pattern must be absent. Lists say how they are meant: `{contains: […]}`, `{exactly: […]}` or `{lacks: […]}`.
-//! `{present: true}` matches anything that is there, `{mentions: […]}` a text that has all of these in it,
+//! in the pattern must be absent or empty. Lists say how they are meant: `{contains: […]}`, `{exactly: […]}` or
+//! `{lacks: […]}`. `{present: true}` matches anything that is there, `{mentions: […]}` a text that has all of these in it,
 //! `{atLeast: 2}` and `{atMost: 5}` a number in that range, `{oneOf: […]}` one of some values, `{any: […]}` what matches
 //! one of some patterns, `{pattern: "^a"}` a text by a regular expression, `{after: …}` a time so long after another one,
 //! `{total: …}` a list by the sum of one of its fields. A text may refer to roles and captured values as `${origin}`;
@@ -32,7 +32,7 @@ use crate::redact::{REDACTED, is_secret_name};
 /// Pattern for an object or a part of one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Pattern {
-    /// Nothing may be there.
+    /// Nothing may be there, except an empty list or map.
     Absent,
     /// Something must be there, whatever it is.
     Present,

@@ -42,6 +42,18 @@ fn null_means_absent_also_where_the_parent_is_absent() {
 }
 
 #[test]
+fn null_also_means_an_empty_list_or_map() {
+    let pattern = json!({"spec": {"gracefulEvictionTasks": null}});
+    for empty in [json!(null), json!([]), json!({})] {
+        assert!(mismatches(&pattern, &json!({"spec": {"gracefulEvictionTasks": empty}})).is_empty());
+    }
+    for present in [json!([{}]), json!({"a": 1}), json!(""), json!(0), json!(false)] {
+        let found = mismatches(&pattern, &json!({"spec": {"gracefulEvictionTasks": present}}));
+        assert_eq!(found.len(), 1, "{present}");
+    }
+}
+
+#[test]
 fn references_are_put_in() {
     assert!(mismatches(&json!({"c": "${origin}"}), &json!({"c": "member2"})).is_empty());
     assert_eq!(
