@@ -199,6 +199,19 @@ fn with_another_image(object: &mut Value) {
     object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("agent");
 }
 
+fn with_the_image_in_other_words(object: &mut Value) {
+    let image = &mut object["spec"]["template"]["spec"]["containers"][0]["image"];
+    *image = json!(format!("docker.io/library/{}:latest", image.as_str().unwrap()));
+}
+
+fn with_a_sidecar(object: &mut Value) {
+    let containers = &mut object["spec"]["template"]["spec"]["containers"];
+    containers
+        .as_array_mut()
+        .unwrap()
+        .insert(0, json!({"name": "sidecar", "image": "agent"}));
+}
+
 fn owned(object: &mut Value) {
     as_pod(object);
     object["metadata"]["ownerReferences"] = json!([{"uid": "x"}]);
@@ -208,6 +221,8 @@ fn owned(object: &mut Value) {
 #[case::under_another_name(true, "controller", "Deployment", unchanged, true)]
 #[case::as_a_bare_pod(true, "controller", "Pod", as_pod, true)]
 #[case::in_another_namespace(true, "controller", "Deployment", elsewhere, true)]
+#[case::with_the_image_in_other_words(true, "controller", "Deployment", with_the_image_in_other_words, true)]
+#[case::with_a_sidecar(true, "controller", "Deployment", with_a_sidecar, true)]
 // It was there before the failure, and still is when the task is written.
 #[case::in_advance(false, "controller", "Deployment", unchanged, true)]
 // What a step of the case makes is not the implementation's.
@@ -227,6 +242,36 @@ fn a_shadow_copy_is_a_copy(
     let broken = broken(with_shadow(at_task, by, kind, edit));
     let expected: BTreeSet<String> = is_broken.then(|| "atMostOneLiveCopy".to_owned()).into_iter().collect();
     assert_eq!(broken, expected);
+}
+
+/// The old copy is gone, but something with its containers stays on its cluster when the new copy is created.
+#[test]
+fn a_shadow_copy_on_the_origin_is_found_when_the_new_copy_is_created() {
+    let mut entries = with_shadow(true, "controller", "Deployment", unchanged);
+    for entry in &mut entries {
+        if let Event::Revision(it) = &mut entry.event
+            && it.object["metadata"]["uid"] == "another"
+        {
+            it.cluster = "member1".into();
+        }
+    }
+    assert_eq!(broken(entries), BTreeSet::from(["atMostOneLiveCopy".to_owned()]));
+}
+
+/// An object whose containers become those of the workload later is a shadow copy from then on.
+#[test]
+fn an_object_may_become_a_shadow_copy() {
+    let mut entries = with_shadow(true, "controller", "Deployment", with_another_image);
+    let at = entries
+        .iter()
+        .position(|entry| matches!(&entry.event, Event::Revision(it) if it.object["metadata"]["uid"] == "another"))
+        .unwrap();
+    let mut changed = with_shadow(true, "controller", "Deployment", unchanged).remove(at);
+    if let Event::Revision(it) = &mut changed.event {
+        it.change = Change::Modified;
+    }
+    entries.insert(at + 1, changed);
+    assert_eq!(broken(entries), BTreeSet::from(["atMostOneLiveCopy".to_owned()]));
 }
 
 /// The first copy gets the labels of the later task, on its own or from the template.

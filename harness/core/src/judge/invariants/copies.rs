@@ -64,8 +64,11 @@ pub(super) fn origin_gone_first(history: &History<'_>) -> Found {
                         ("PRG-01", "still there")
                     };
                     let seen = format!(
-                        "created on {} while the one on {} is {still}",
-                        revision.cluster, task.from
+                        "created on {} while the one on {}{} is {still}{}",
+                        revision.cluster,
+                        task.from,
+                        created_after(copies, old, task.written.seq),
+                        stayed(copies, (entry, revision), &task.from)
                     );
                     found.findings.push(blaming(of(seen), blamed));
                 }
@@ -116,6 +119,35 @@ pub(super) fn was_there<'a>(
         },
         None => There::Yes(*last),
     }
+}
+
+/// Says how long a copy stayed after an event, as `, for 65.1 ms more`; empty if it was not removed.
+pub(super) fn stayed(copies: &[Placed<'_>], event: Placed<'_>, cluster: &ClusterName) -> String {
+    let after = copies.partition_point(|(entry, _)| entry.seq <= event.0.seq);
+    let gone = copies[after..]
+        .iter()
+        .find(|(_, it)| it.cluster == *cluster && it.change == Change::Deleted);
+    let Some((gone, _)) = gone else {
+        return String::new();
+    };
+    let time = gone.at.saturating_sub(event.0.at).as_secs_f64();
+    if time < 1.0 {
+        format!(", for {:.1} ms more", time * 1e3)
+    } else {
+        format!(", for {time:.1} s more")
+    }
+}
+
+/// Says that a copy was created after its workload was evicted, as after a restart with an old cache; empty otherwise.
+fn created_after(copies: &[Placed<'_>], old: Placed<'_>, evicted: u64) -> String {
+    let until = copies.partition_point(|(entry, _)| entry.seq <= old.0.seq);
+    let created = copies[..until]
+        .iter()
+        .rfind(|(_, it)| it.cluster == old.1.cluster && it.change == Change::Added);
+    created
+        .filter(|(created, _)| created.seq > evicted)
+        .map(|(created, _)| format!(", created at {:.3} s after the eviction,", created.at.as_secs_f64()))
+        .unwrap_or_default()
 }
 
 fn too_close(gone: Placed<'_>, created: Placed<'_>) -> String {
@@ -189,22 +221,28 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
     found
 }
 
-/// Finds shadow copies on one cluster while a copy is on another one, when they are created and when a task is written.
+/// Finds shadow copies on one cluster while a copy is on another one: when either is created, and when a task is written.
 fn shadows(history: &History<'_>, migrations: &Migrations<'_>, copies: &[Placed<'_>], found: &mut Found) {
     let Some(task) = migrations.directly.first() else {
         return;
     };
     let shadows = history.shadows_of(task);
     let holders: BTreeSet<&ClusterName> = copies.iter().map(|(_, it)| &it.cluster).collect();
-    for shadow in shadows.iter().filter(|(_, it)| it.change == Change::Added) {
+    for (place, shadow) in shadows.iter().enumerate() {
         let id = ObjectId::of(shadow.1);
+        let before = shadows[..place].iter().rfind(|(_, it)| ObjectId::of(it) == id);
+        let begins = shadow.1.change != Change::Deleted && before.is_none_or(|(_, it)| it.change == Change::Deleted);
+        if !begins {
+            continue;
+        }
         let gone = shadows
             .iter()
             .find(|(entry, it)| entry.seq > shadow.0.seq && it.change == Change::Deleted && ObjectId::of(it) == id);
         let is_there =
             |(entry, _): &Placed<'_>| entry.seq >= shadow.0.seq && gone.is_none_or(|(gone, _)| entry.seq < gone.seq);
         let tasks = migrations.directly.iter().filter_map(|task| history.written(task));
-        let moments = std::iter::once(*shadow).chain(tasks).filter(is_there);
+        let created = copies.iter().copied().filter(|(_, it)| it.change == Change::Added);
+        let moments = std::iter::once(*shadow).chain(tasks).chain(created).filter(is_there);
         let beside = moments.into_iter().find_map(|moment| {
             let concerned = |other: &&ClusterName| {
                 let begins = migrations.directly.iter().any(|task| task.written.seq == moment.0.seq);
@@ -217,7 +255,9 @@ fn shadows(history: &History<'_>, migrations: &Migrations<'_>, copies: &[Placed<
                 .filter(|it| **it != shadow.1.cluster)
                 .filter(concerned);
             let mut there = others.map(|it| (it, was_there(copies, moment, it, &history.precedence)));
-            there.find_map(|(other, it)| matches!(it, There::Yes(_)).then_some((moment.0, other)))
+            // The moment may be the creation of that copy.
+            let is_there = |other: &ClusterName, it| matches!(it, There::Yes(_)) || moment.1.cluster == *other;
+            there.find_map(|(other, it)| is_there(other, it).then_some((moment.0, other)))
         });
         if let Some((entry, other)) = beside {
             found.findings.push(finding(

@@ -228,7 +228,7 @@ fn too_many<'t, 'r>(tasks: &[&'t Task], rates: &'r [InForce]) -> Option<(&'t Tas
             let time = last.written.at.saturating_sub(first.written.at);
             let most = 1.0 + highest.rate * (time + NEAR).as_secs_f64();
             if f64::from(count) > most + 1e-6 {
-                let seen = format!("{count} of them in {:.1} s", time.as_secs_f64());
+                let seen = format!("{count} of them in {:.3} s", time.as_secs_f64());
                 return Some((last, highest, seen));
             }
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     Found, History,
-    copies::{There, was_there},
+    copies::{There, stayed, was_there},
     finding,
 };
 use crate::{
@@ -121,7 +121,11 @@ fn judge<'t>(
         found.judged += usize::from(is_new);
         let has = |list: &[&Task]| list.iter().any(|it| std::ptr::eq(*it, *task));
         if is_new && has(&there) && too_many(there.len()) {
-            let seen = format!("spec.clusters names {clusters} while the copy on {} exists", task.from);
+            let seen = format!(
+                "spec.clusters names {clusters} while the copy on {} exists{}",
+                task.from,
+                stayed(copies, named, &task.from)
+            );
             found.findings.push(of(task, seen));
         } else if is_new && has(&unknown) && too_many(there.len() + unknown.len()) {
             let seen = format!(

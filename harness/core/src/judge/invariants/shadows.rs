@@ -19,8 +19,9 @@ impl Shadows {
     /// Takes in the next revision on a member that is not a copy by its name. Returns the workload that it is a shadow copy
     /// of.
     ///
-    /// An object is one if a target created it, without an owner and without a binding, and if it runs the containers of
-    /// exactly one workload that has a binding. Objects that clusters create have an owner, or other containers.
+    /// An object is one if a target created or changed it, without an owner and without a binding, and if it runs the
+    /// containers of exactly one workload that has a binding, alone or with others. Objects that clusters create have an
+    /// owner, or other containers.
     pub(super) fn take(
         &mut self,
         revision: &Revision,
@@ -33,7 +34,7 @@ impl Shadows {
         }
         let by_target = revision.by.as_deref().is_some_and(|by| !HARNESS.contains(&by));
         let owned = revision.object.pointer("/metadata/ownerReferences").is_some();
-        if revision.change != Change::Added || !by_target || owned {
+        if matches!(revision.change, Change::List | Change::Deleted) || !by_target || owned {
             return None;
         }
         let here = containers(&revision.object)?;
@@ -59,12 +60,19 @@ fn containers(object: &Value) -> Option<&Vec<Value>> {
     found.filter(|it| !it.is_empty())
 }
 
-/// Returns `true` if the containers do the same: an image that is only loaded in advance runs another command.
+/// Returns `true` if these containers do what those of the template do: an image that is only loaded in advance runs another
+/// command.
 fn are_same(template: &[Value], here: &[Value]) -> bool {
     let same = |a: &Value, b: &Value| {
-        ["image", "command", "args"]
-            .iter()
-            .all(|member| a.get(member) == b.get(member))
+        image(a) == image(b) && ["command", "args"].iter().all(|member| a.get(member) == b.get(member))
     };
-    template.len() == here.len() && template.iter().zip(here).all(|(a, b)| same(a, b))
+    template.iter().all(|a| here.iter().any(|b| same(a, b)))
+}
+
+/// The image of a container without the parts that may be left out: `docker.io/library/nginx:latest` is `nginx`.
+fn image(container: &Value) -> Option<&str> {
+    let image = container.get("image")?.as_str()?;
+    let image = image.strip_prefix("docker.io/").unwrap_or(image);
+    let image = image.strip_prefix("library/").unwrap_or(image);
+    Some(image.strip_suffix(":latest").unwrap_or(image))
 }
