@@ -79,9 +79,17 @@ pub(super) fn refused(
         let ended = ended_badly(number, &Action::Refused(refused.clone()), run, timeline);
         return judged.findings.extend(ended);
     };
-    let mentioned = refused.mentions.iter().all(|text| message.contains(text.as_str()));
-    if mentioned && status.is_some_and(|status| Refused::STATUSES.contains(&status)) {
-        return judged.proved.extend(refused.proves.iter().cloned());
+    let claimed = refused.proves.iter().cloned();
+    if let Some(status) = status.filter(|status| Refused::STATUSES.contains(status)) {
+        if refused.mentions.iter().all(|text| message.contains(text.as_str())) {
+            return judged.proved.extend(claimed);
+        }
+        // No document gives the wording: another reason and another wording cannot be distinguished.
+        let reason = format!(
+            "step {} was refused with {status}, maybe for another reason: {message}",
+            number + 1
+        );
+        return judged.leave_open(claimed, &reason);
     }
     ground.lost = Some(format!("step {} was not refused", number + 1));
     judged.findings.push(Finding {
