@@ -232,15 +232,15 @@ fn failed(
     };
     let (seq, at) = match (assertion.mode, written, &run.end) {
         (_, Some(written), _) => written,
-        (Mode::Observed, None, Some((_, end))) => {
-            if let Some((seq, at)) = nearest {
-                seen = format!("{seen}; the nearest at {:.3} s, entry {seq}", at.as_secs_f64());
-            }
-            moment(end)
-        }
-        (Mode::Eventually, None, Some((_, end))) => moment(end),
+        (Mode::Observed | Mode::Eventually, None, Some((_, end))) => moment(end),
         _ => (evidence.seq, evidence.at),
     };
+    // The differences are those of the revision that came nearest: a reader must not look for them at another moment.
+    let is_explained = assertion.mode == Mode::Observed && written.is_none()
+        || assertion.mode == Mode::Eventually && written.is_some();
+    if let Some((nearest, at)) = nearest.filter(|(nearest, _)| is_explained && *nearest != seq) {
+        seen = format!("{seen}; the nearest at {:.3} s, entry {nearest}", at.as_secs_f64());
+    }
     Finding {
         requirements,
         field,
