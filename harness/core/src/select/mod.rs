@@ -155,6 +155,15 @@ fn carries(manifest: &Value, workload: &ObjectRef) -> bool {
         && text("/metadata/namespace") == workload.namespace.as_deref().unwrap_or_default()
 }
 
+/// Returns `true` if a text contains a name as a whole word: `q-1` is in `q-1-deployment`, not in `q-10-deployment`.
+fn names(text: &str, name: &str) -> bool {
+    let ends = |it: Option<char>| it.is_none_or(|it| !it.is_alphanumeric());
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        ends(before.chars().next_back()) && ends(after.chars().next())
+    })
+}
+
 /// Returns `true` if an Event is about a workload or its binding.
 pub fn is_event_about(workload: &ObjectRef, event: &Value) -> bool {
     let of = event.get("involvedObject").or_else(|| event.get("regarding"));
@@ -175,13 +184,45 @@ fn is_event_of(about: &Subject, event: &Value) -> bool {
     };
     match about {
         Subject::Object(wanted) => text("kind") == wanted.kind && text("name") == wanted.name,
-        // The name of a binding is made from its workload's; see the shapes on the wire.
+        // An Event does not contain the binding. Its name usually begins with that of the workload; if not, the message names
+        // the workload.
         Subject::BindingOf(workload) => {
-            BINDING_KINDS.contains(&text("kind"))
-                && text("name") == format!("{}-{}", workload.name, workload.kind.to_lowercase())
+            let message = event.get("message").or_else(|| event.get("note"));
+            let message = message.and_then(Value::as_str).unwrap_or_default();
+            BINDING_KINDS.contains(&text("kind")) && [text("name"), message].iter().any(|it| names(it, &workload.name))
         }
         Subject::WorkOf { .. } => text("kind") == "Work",
         Subject::Cluster(_) => text("kind") == "Cluster",
         Subject::EventOf(_) | Subject::NoticeOf(_) | Subject::NewsOf(_) | Subject::BindingsOf(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_event_is_about_a_binding_that_it_names_in_any_way() {
+        let workload = ObjectRef {
+            api_version: "apps/v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: Some("default".to_owned()),
+            name: "q-1".to_owned(),
+        };
+        let about = Subject::BindingOf(workload);
+        let event = |kind: &str, name: &str, message: &str| json!({"involvedObject": {"kind": kind, "name": name}, "message": message});
+        for (kind, name, message, is_about) in [
+            ("ResourceBinding", "q-1-deployment", "", true),
+            ("ClusterResourceBinding", "deployment.q-1", "", true),
+            ("ResourceBinding", "5f0c", "the state of default/q-1 is lost", true),
+            ("ResourceBinding", "q-10-deployment", "", false),
+            ("ResourceBinding", "5f0c", "the state of q-12 is lost", false),
+            ("Deployment", "q-1-deployment", "", false),
+        ] {
+            let event = event(kind, name, message);
+            assert_eq!(is_event_of(&about, &event), is_about, "{event}");
+        }
     }
 }
