@@ -25,7 +25,7 @@ use baton_core::{
     names::{CaseId, RequirementId},
     report::{
         ConformanceReport, baseline, build, merge,
-        model::{BaselineEntry, CaseOutcome, CaseReport, RequirementReport, RequirementResult},
+        model::{BaselineEntry, CaseOutcome, CaseReport, Profile, ProfileResult, RequirementReport, RequirementResult},
         verify::Objection,
     },
 };
@@ -85,6 +85,8 @@ impl Forger {
     fn recount(&mut self) {
         let report = &mut self.report;
         report.requirements = build::requirements(report.requirements.clone(), &report.features, &report.cases);
+        let core = build::core_of(&report.profiles);
+        report.profiles = build::profiles(&core, &report.features, &report.requirements, &report.cases);
         report.baseline = baseline::judged(&report.baseline, report);
         report.summary = build::summary(&report.requirements, &report.cases, report.summary.wall_secs);
     }

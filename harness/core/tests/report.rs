@@ -112,7 +112,7 @@ fn what_can_be_claimed_follows_from_the_musts() {
             requirement.result = given.map_or(RequirementResult::NotShown, |(_, result)| *result);
         }
         let declared = declared.iter().map(|it| Feature::new(*it)).collect();
-        let profiles = build::profiles(catalogue.core(), &declared, &requirements);
+        let profiles = build::profiles(catalogue.core(), &declared, &requirements, &[]);
         profiles.iter().map(|it| it.result).collect::<Vec<_>>()
     };
     assert_eq!(claimed(&["A"], &[("A-01", Shown)]), [Conforms, Unsupported]);

@@ -107,7 +107,7 @@ pub fn concluded(
     let requirements = requirements(listed(catalogue, &asked), &report.features, cases);
     ConformanceReport {
         documents: documents(catalogue),
-        profiles: profiles(catalogue.core(), &report.features, &requirements),
+        profiles: profiles(catalogue.core(), &report.features, &requirements, cases),
         summary: summary(&requirements, cases, report.summary.wall_secs),
         defects: defects::of(cases, baseline, &asked),
         baseline: baseline::judged(&baseline::entries(baseline, about), &report),
@@ -251,11 +251,13 @@ fn numbers<'a>(requirements: impl IntoIterator<Item = &'a RequirementReport>) ->
     numbers
 }
 
-/// Results for the core and for everything else; empty if the catalogue names no core.
+/// Results for the core and for everything else; empty if the catalogue names no core. A profile is only partly judged while
+/// a case that asks for one of its requirements could not be run.
 pub fn profiles(
     core: &BTreeSet<Feature>,
     declared: &BTreeSet<Feature>,
     requirements: &[RequirementReport],
+    cases: &[CaseReport],
 ) -> Vec<ProfileReport> {
     if core.is_empty() {
         return Vec::new();
@@ -265,12 +267,12 @@ pub fn profiles(
     let profile = |name, features: &BTreeSet<Feature>| {
         let supported: BTreeSet<Feature> = features.intersection(declared).cloned().collect();
         let unsupported: BTreeSet<Feature> = features.difference(declared).cloned().collect();
-        let musts = numbers(
-            requirements
-                .iter()
-                .filter(|it| it.level == Level::Must && supported.contains(&it.feature))
-                .filter(|it| it.consequence != Consequence::Proposed),
-        );
+        let is_must = |it: &&RequirementReport| {
+            it.level == Level::Must && supported.contains(&it.feature) && it.consequence != Consequence::Proposed
+        };
+        let musts = numbers(requirements.iter().filter(is_must));
+        let not_run = |it: &RequirementReport| cases.iter().any(|case| could_not_run(case, &it.id));
+        let is_incomplete = requirements.iter().filter(is_must).any(not_run);
         let claimed = match name {
             Profile::Core => unsupported.is_empty(),
             Profile::Extended => !supported.is_empty(),
@@ -278,7 +280,7 @@ pub fn profiles(
         let result = match (
             claimed,
             musts.broken + musts.known,
-            musts.not_judged + musts.not_shown + musts.unsupported,
+            musts.not_judged + musts.not_shown + musts.unsupported + usize::from(is_incomplete),
         ) {
             (false, ..) => ProfileResult::Unsupported,
             (true, 1.., _) => ProfileResult::Deviates,
@@ -294,6 +296,11 @@ pub fn profiles(
         }
     };
     vec![profile(Profile::Core, core), profile(Profile::Extended, &extended)]
+}
+
+/// Returns `true` for a case that asks for a requirement and could not be run.
+fn could_not_run(case: &CaseReport, requirement: &RequirementId) -> bool {
+    case.result == CaseOutcome::Broken && case.requirements.contains(requirement)
 }
 
 /// Returns the core features that a report was made with.

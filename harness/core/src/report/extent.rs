@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{described::count, model::ConformanceReport};
+use super::{
+    described::count,
+    model::{CaseOutcome, ConformanceReport},
+};
 
 impl ConformanceReport {
     /// Returns the number of selected cases in the shard of the report.
@@ -27,9 +30,10 @@ impl ConformanceReport {
     }
 
     /// Returns `28 of 607 cases run, 579 not run`; `None` if the report has every case of the suite. A case that the
-    /// implementation does not support is in the report, so it counts as run.
+    /// implementation does not support is in the report, so it counts as run; one that could not be run does not.
     pub fn partly(&self) -> Option<String> {
-        let run: BTreeSet<_> = self.cases.iter().map(|case| &case.name).collect();
+        let ran = self.cases.iter().filter(|case| case.result != CaseOutcome::Broken);
+        let run: BTreeSet<_> = ran.map(|case| &case.name).collect();
         let whole = self.suite.whole.unwrap_or_default().max(self.suite.cases);
         let not_run = whole.saturating_sub(run.len());
         let missing = self.missing_runs();

@@ -91,7 +91,12 @@ pub fn merge(reports: &[ConformanceReport]) -> Result<ConformanceReport, MergeEr
     let asked = baseline::asked_of(&merged.requirements);
     merged.requirements = build::requirements(merged.requirements, &merged.features, &cases);
     merged.defects = defects::of(&cases, &baseline::of_report(&merged), &asked);
-    merged.profiles = build::profiles(&build::core_of(&first.profiles), &merged.features, &merged.requirements);
+    merged.profiles = build::profiles(
+        &build::core_of(&first.profiles),
+        &merged.features,
+        &merged.requirements,
+        &cases,
+    );
     merged.summary = build::summary(&merged.requirements, &cases, wall_secs);
     merged.cases = cases;
     merged.baseline = baseline::judged(&merged.baseline, &merged);

@@ -48,6 +48,24 @@ impl Forger {
         self.judge_by(text);
     }
 
+    /// The case seems not to have been run, for a reason that no timeline can refute. Returns the file name of its timeline.
+    fn could_not_run(&mut self, name: &str) -> String {
+        let case = self.case(name);
+        case.result = CaseOutcome::Broken;
+        case.reasons = vec!["the machine was too slow".to_owned()];
+        for set in [&mut case.shown, &mut case.broken] {
+            set.clear();
+        }
+        case.not_judged.clear();
+        case.findings.clear();
+        case.likely_cause = None;
+        case.timing.clusters_secs = 0.0;
+        (case.timing.migration_secs, case.timing.migration_writes) = (None, None);
+        let evidence = case.evidence.take().unwrap();
+        self.report.defects.clear();
+        evidence.timeline
+    }
+
     /// The report is of a part of the cases, and its timelines say the same.
     fn shard(&mut self, number: usize, of: usize) {
         self.report.suite.shard = Some(Shard { number, of });
@@ -102,6 +120,14 @@ const RUNS: &[Forgery] = &[
         let text = it.files.remove(&file).unwrap();
         it.files.insert("notes.jsonl".to_owned(), text);
     }),
+    ("a failing case that could not be run, its timeline left", |it| {
+        it.could_not_run(FAILING);
+    }),
+    ("a failing case that could not be run, its timeline renamed", |it| {
+        let file = it.could_not_run(FAILING);
+        let text = it.files.remove(&file).unwrap();
+        it.files.insert("notes.jsonl".to_owned(), text);
+    }),
     ("the shard 0/0", |it| it.shard(0, 0)),
     ("the shard 0/3", |it| it.shard(0, 3)),
     ("the shard 4/3", |it| it.shard(4, 3)),
@@ -146,6 +172,24 @@ fn a_report_of_a_part_says_so() {
         "2 of 607 cases run, 605 not run; incomplete: 4 of 6 selected runs missing"
     );
     assert_eq!(honest().report.partly(), None);
+}
+
+#[test]
+fn a_case_that_could_not_be_run_makes_the_report_and_the_core_partial() {
+    let mut forger = honest();
+    let file = forger.could_not_run(FAILING);
+    forger.recount();
+    forger.files.remove(&file);
+    assert_eq!(forger.objections(), Vec::<String>::new());
+    let words = forger.report.partly().unwrap();
+    assert_eq!(words, "2 of 3 cases run, 1 not run");
+    let core = forger
+        .report
+        .profiles
+        .iter()
+        .find(|it| it.name == Profile::Core)
+        .unwrap();
+    assert_eq!(core.result, ProfileResult::Partial);
 }
 
 #[test]

@@ -308,7 +308,7 @@ fn whole(report: &ConformanceReport, cases: &[CaseReport], context: &VerifyConte
         found.extend(differ::objections(&of, reported, &again));
     }
     let requirements = &again.requirements;
-    let profiles = build::profiles(context.catalogue.core(), &report.features, requirements);
+    let profiles = build::profiles(context.catalogue.core(), &report.features, requirements, cases);
     found.extend(differ::objections("the profiles", &report.profiles, &profiles));
     let summary = build::summary(requirements, cases, report.summary.wall_secs);
     found.extend(differ::objections("the summary", &report.summary, &summary));

@@ -92,8 +92,10 @@ pub enum Objection {
         /// Number of seeds in the report.
         seeds: u64,
     },
-    /// There is a timeline of the same run whose case the report lacks.
-    #[error("{case}: {file} is a timeline of this run, and the report does not have the case with the seed {seed}")]
+    /// There is a timeline of the same run whose case the report lacks, or has without a timeline.
+    #[error(
+        "{case}: {file} is a timeline of this run, and the report has no result of it for the case with the seed {seed}"
+    )]
     LeftOut {
         /// Name of the case.
         case: CaseId,

@@ -28,7 +28,8 @@ fn keep_references(reported: &FindingReport, again: &mut FindingReport) {
     }
 }
 
-/// Returns `true` if a text with references stands for another one: the parts between the references are the same.
+/// Returns `true` if a text with references stands for another one: the parts between the references are the same. A reference
+/// has the form of a name, and stands for one word.
 fn stands_for(with_references: &str, with_values: &str) -> bool {
     let mut parts = with_references.split("${");
     let Some(mut rest) = parts.next().and_then(|first| with_values.strip_prefix(first)) else {
@@ -36,18 +37,31 @@ fn stands_for(with_references: &str, with_values: &str) -> bool {
     };
     let mut parts = parts.peekable();
     while let Some(part) = parts.next() {
-        let Some((_, literal)) = part.split_once('}') else {
+        let Some((name, literal)) = part.split_once('}') else {
             return false;
         };
-        if parts.peek().is_none() {
-            return rest.ends_with(literal);
-        }
-        let Some(at) = rest.find(literal) else {
+        let found = if parts.peek().is_none() {
+            rest.strip_suffix(literal).map(|value| (value, ""))
+        } else {
+            rest.split_once(literal)
+        };
+        let Some((_, after)) = found.filter(|(value, _)| is_name(name) && is_word(value)) else {
             return false;
         };
-        rest = &rest[at + literal.len()..];
+        rest = after;
     }
     rest.is_empty()
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|it| it.is_ascii_alphanumeric() || it == '-' || it == '_')
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && !text.contains(char::is_whitespace)
 }
 
 #[cfg(test)]
@@ -66,6 +80,8 @@ mod tests {
             "{name: \"${origin}\"} on control",
             "{name: \"member1\"} on member2"
         ));
+        assert!(!stands_for("${origin}", "any text of several words"));
+        assert!(!stands_for("on ${it conforms}", "on member1"));
         assert!(!stands_for(
             "{name: \"${origin}\"} here",
             "{name: \"member1\"} here and there"

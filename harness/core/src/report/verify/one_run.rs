@@ -42,7 +42,7 @@ pub(super) fn of_each_shard(report: &ConformanceReport, provenances: &[Provenanc
     found
 }
 
-/// Returns an objection for each timeline of the same runs whose case the report does not have.
+/// Returns an objection for each timeline of the same runs whose case the report does not have, or has without a timeline.
 pub(super) fn left_out(
     report: &ConformanceReport,
     provenances: &[Provenance],
@@ -52,7 +52,8 @@ pub(super) fn left_out(
         .iter()
         .map(|run| (run.started, run.shard.as_deref()))
         .collect();
-    let reported: BTreeSet<_> = report.cases.iter().map(|case| (&case.name, case.seed)).collect();
+    let judged = report.cases.iter().filter(|case| case.evidence.is_some());
+    let judged: BTreeSet<_> = judged.map(|case| (&case.name, case.seed)).collect();
     let left_out = context.unnamed.iter().filter_map(|file| {
         // Files that are not timelines do not count.
         let bytes = (context.timeline)(file).ok()?;
@@ -61,7 +62,7 @@ pub(super) fn left_out(
         let begin = timeline.begin()?;
         let provenance = begin.provenance.as_deref()?;
         let is_of_run = runs.contains(&(provenance.started, provenance.shard.as_deref()));
-        let is_left_out = is_of_run && !reported.contains(&(&begin.case, provenance.seed));
+        let is_left_out = is_of_run && !judged.contains(&(&begin.case, provenance.seed));
         is_left_out.then(|| Objection::LeftOut {
             case: begin.case.clone(),
             file: file.clone(),
