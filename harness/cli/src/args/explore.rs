@@ -42,7 +42,7 @@ pub enum ExploreCommand {
 /// Options of an exploration.
 #[derive(Debug, Args)]
 pub struct ExploreRun {
-    /// Cases, by name, file or folder
+    /// Cases, by name, area, glob, file or folder; '*' for all
     #[arg(required_unless_present = "label")]
     pub cases: Vec<String>,
     /// Only cases with this label, such as tier=smoke, or tier for any value; repeatable

@@ -4,6 +4,7 @@ use std::{
     ffi::OsString,
     num::NonZeroUsize,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use baton_core::{event::Shard, explore::space::Random};
@@ -46,6 +47,11 @@ pub(super) fn explore(
     root: Option<&Path>,
     arguments: &args::ExploreRun,
 ) -> Exit {
+    if let Some((error, help)) = nothing_to_explore(arguments) {
+        errln!("error: {error}");
+        errln!("help: {help}");
+        return Exit::BadInput;
+    }
     let selection = args::Selection {
         label: arguments.label.clone(),
         ..args::Selection::default()
@@ -87,6 +93,27 @@ pub(super) fn explore(
         return Exit::Broken;
     }
     exit_of(&explored)
+}
+
+/// Returns why no plan would be run, and the remedy: in CI, an exploration of nothing would seem to have found nothing.
+fn nothing_to_explore(arguments: &args::ExploreRun) -> Option<(&'static str, &'static str)> {
+    if moments(arguments).is_some() {
+        None
+    } else if arguments.plans == Some(0) || arguments.budget == Some(Duration::ZERO) {
+        Some(("no plan may be run", "give --plans or --budget a number above 0"))
+    } else if arguments.depth == 0 && arguments.random == 0 {
+        Some((
+            "--depth 0 runs random plans alone, and there are none",
+            "--random N runs N of them",
+        ))
+    } else if arguments.random_faults.is_some() && arguments.random == 0 {
+        Some((
+            "--random-faults is about random plans, and there are none",
+            "--random N runs N of them",
+        ))
+    } else {
+        None
+    }
 }
 
 /// The moments that the user asks for, if any.

@@ -18,7 +18,7 @@ use crate::{
     load::Suite,
     options::RunOptions,
     show::count,
-    terminal::outln,
+    terminal::{errln, outln},
 };
 
 /// The moments of cases that are printed.
@@ -68,6 +68,10 @@ pub fn print(
             }
             printed += 1;
         }
+    }
+    if let (0, Moments::Explained(asked)) = (printed, moments) {
+        errln!("error: no moment of these cases has the number or the text `{asked}`");
+        errln!("help: --list prints the moments of each case");
     }
     printed
 }

@@ -17,7 +17,7 @@ use baton_core::{
         variant::Title,
     },
     judge::Finding,
-    names::RequirementId,
+    names::{CaseId, RequirementId},
     timeline::Timeline,
 };
 
@@ -83,7 +83,9 @@ impl ShownBefore {
         }
         let name = format!("{LEAD}{}", tried.id);
         let case = tried.of.base.with(&name, &tried.plan.moves, None);
-        let file = folder.keep(&name, &case, timeline)?;
+        // The run had the name of a finding, because it was not known what it would come to.
+        let timeline = timeline.clone().of_case(CaseId::new(&name));
+        let file = folder.keep(&name, &case, &timeline)?;
         let seen = lead.seen.lines().next().unwrap_or_default();
         outln!("LEAD       {}: {seen}", lead.title);
         tried.print();

@@ -33,7 +33,7 @@ fn command_lines(text: &str, before: &str) -> Vec<String> {
 #[case("fixtures/deploy/jobs.yaml", "exec baton run", 1)]
 #[case("fixtures/deploy/members.yaml", "exec baton member", 1)]
 #[case("fixtures/deploy/explore.yaml", "exec baton explore merge", 1)]
-#[case("fixtures/deploy/explore.yaml", "exec baton explore cases", 1)]
+#[case("fixtures/deploy/explore.yaml", "exec baton explore '*'", 1)]
 #[case(".github/workflows/explore.yaml", "-p baton -- explore", 3)]
 #[case(".github/workflows/suite.yaml", "-p baton -- run", 1)]
 #[case(".github/workflows/kind.yaml", "-p baton -- run", 1)]

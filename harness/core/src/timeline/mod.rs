@@ -16,7 +16,7 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::names::{ClusterName, RoleName};
+use crate::names::{CaseId, ClusterName, RoleName};
 
 pub use mark::{Begin, Cause, DEFAULT_NAMESPACE, HotLoop, Mark, Order, StepEnd};
 pub use provenance::Provenance;
@@ -158,14 +158,26 @@ impl Timeline {
     /// The same, as one that comes from this run; a recording stays as it is.
     #[must_use]
     pub fn with_provenance(mut self, provenance: Provenance) -> Self {
-        let begin = self.entries.iter_mut().find_map(|entry| match &mut entry.event {
-            Event::Mark(Mark::Begin(begin)) => Some(begin),
-            Event::Mark(_) | Event::Revision(_) => None,
-        });
-        if let Some(begin) = begin {
+        if let Some(begin) = self.begin_mut() {
             begin.provenance = Some(Box::new(provenance));
         }
         self
+    }
+
+    /// The same, as one of a case with this name; a recording stays as it is.
+    #[must_use]
+    pub fn of_case(mut self, case: CaseId) -> Self {
+        if let Some(begin) = self.begin_mut() {
+            begin.case = case;
+        }
+        self
+    }
+
+    fn begin_mut(&mut self) -> Option<&mut Begin> {
+        self.entries.iter_mut().find_map(|entry| match &mut entry.event {
+            Event::Mark(Mark::Begin(begin)) => Some(begin),
+            Event::Mark(_) | Event::Revision(_) => None,
+        })
     }
 
     /// The member that plays a role, once it has been bound.
