@@ -20,6 +20,11 @@ pub fn nearest<'a>(name: &str, possible: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, candidate)| candidate)
 }
 
+/// Returns `true` if two names differ by one letter at most, or by two that are swapped; capitals do not count.
+pub fn nearly_same(one: &str, other: &str) -> bool {
+    strsim::osa_distance(&one.to_lowercase(), &other.to_lowercase()) <= 1
+}
+
 /// Returns the possible names in words, with the nearest first if there is one.
 pub fn suggestion<'a>(name: &str, possible: impl IntoIterator<Item = &'a str> + Clone) -> String {
     const MANY: usize = 16;

@@ -3,6 +3,7 @@
 use baton_core::{
     case::model::{Case, Expect},
     pattern::{Pattern, path},
+    spelling::nearly_same,
     yaml::Diagnostic,
 };
 
@@ -10,6 +11,12 @@ use super::place::Sources;
 
 /// Matchers whose names are unlikely names of fields. Next to other keys in a map, each would be the name of a field.
 const MATCHERS: [&str; 7] = ["atLeast", "atMost", "contains", "exactly", "lacks", "mentions", "oneOf"];
+
+/// All matchers.
+const ALL_MATCHERS: [&str; 12] = [
+    "after", "any", "atLeast", "atMost", "contains", "exactly", "lacks", "mentions", "oneOf", "pattern", "present",
+    "total",
+];
 
 /// Mistake in a matcher: the problem and the remedy.
 type Mistake = (String, &'static str);
@@ -90,6 +97,11 @@ fn of_part(pattern: &Pattern, at: &str, mistakes: &mut Vec<Mistake>) {
                 );
             }
         }
+        Pattern::Map(members) if members.len() == 1 => {
+            if let Some(what) = members.keys().next().and_then(|key| misspelt(key)) {
+                tell(&what, "see the matchers and their arguments in the guide of the cases");
+            }
+        }
         _ => {}
     }
     match pattern {
@@ -116,3 +128,21 @@ fn of_part(pattern: &Pattern, at: &str, mistakes: &mut Vec<Mistake>) {
         | Pattern::After(_) => {}
     }
 }
+
+/// Returns what is wrong with the only key of a map, if it is nearly the name of a matcher, or one that is unlikely to be the
+/// name of a field and has an argument that the matcher does not take.
+fn misspelt(key: &str) -> Option<String> {
+    if MATCHERS.contains(&key) {
+        return Some(format!(
+            "`{key}` is the name of a field here: the matcher does not take this argument"
+        ));
+    }
+    let is_near = |it: &&&str| it.eq_ignore_ascii_case(key) || key.len() > SHORT && nearly_same(key, it);
+    let near = ALL_MATCHERS.iter().find(is_near).filter(|it| **it != key)?;
+    Some(format!(
+        "`{key}` is the name of a field here; did you mean the matcher `{near}`?"
+    ))
+}
+
+/// Length up to which a name that differs by one letter is taken for another word.
+const SHORT: usize = 5;

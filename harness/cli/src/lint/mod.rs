@@ -150,6 +150,7 @@ pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
             statuses::impossible(case, &sources),
             matchers::warnings(case, &sources),
             names::warnings(case, &sources),
+            names::unknown(case, &sources),
             faults::without_beginning(case, &sources),
             simulator::unwritten(case, &rules, &sources),
         ];

@@ -1,8 +1,11 @@
 //! Names and labels that no API server accepts.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use baton_core::{
-    case::model::{Action, Case, Condition, Expect, ObjectRef, Step, Subject},
+    case::model::{Action, Case, Condition, Expect, ObjectRef, Step, Subject, Write},
     pattern::Pattern,
+    spelling::suggestion,
     yaml::Diagnostic,
 };
 use baton_decide::preserve::why_no_label_value;
@@ -88,18 +91,55 @@ pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// Returns the objects that a step names.
-fn looked_for(step: &Step) -> Vec<&ObjectRef> {
-    fn of_subject(subject: &Subject) -> Option<&ObjectRef> {
-        match subject {
-            Subject::Object(of) | Subject::BindingOf(of) | Subject::WorkOf { workload: of, .. } => Some(of),
-            Subject::BindingsOf(_)
-            | Subject::Cluster(_)
-            | Subject::EventOf(_)
-            | Subject::NoticeOf(_)
-            | Subject::NewsOf(_) => None,
+/// Returns warnings about objects of the control plane that no step writes, although the case has others of that kind: that
+/// nothing is seen of them shows nothing.
+pub(super) fn unknown(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
+    let mut written: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for step in &case.steps {
+        let writes = step.action.facts().writes;
+        let whole = writes.iter().filter(|it| it.into.is_none());
+        for (_, kind, name) in whole.filter_map(Write::object) {
+            written.entry(kind).or_default().insert(name);
         }
     }
+    let (mut found, mut told) = (Vec::new(), BTreeSet::new());
+    for step in &case.steps {
+        let conditions = step.action.facts().conditions;
+        let objects = conditions
+            .iter()
+            .filter_map(|it| of_subject(&it.of))
+            .chain(looked_for(step));
+        for object in objects.filter(|it| plain(&it.name)) {
+            let Some(names) = written
+                .get(object.kind.as_str())
+                .filter(|it| !it.contains(object.name.as_str()))
+            else {
+                continue;
+            };
+            if !told.insert((object.kind.clone(), object.name.clone())) {
+                continue;
+            }
+            let message = format!("no step creates the {} `{}`", object.kind, object.name);
+            found.push(sources.of_step(case, step, message, &suggestion(&object.name, names.iter().copied())));
+        }
+    }
+    found
+}
+
+/// Returns the object that a subject names, or whose binding or Work it is.
+fn of_subject(subject: &Subject) -> Option<&ObjectRef> {
+    match subject {
+        Subject::Object(of) | Subject::BindingOf(of) | Subject::WorkOf { workload: of, .. } => Some(of),
+        Subject::BindingsOf(_)
+        | Subject::Cluster(_)
+        | Subject::EventOf(_)
+        | Subject::NoticeOf(_)
+        | Subject::NewsOf(_) => None,
+    }
+}
+
+/// Returns the objects that a step names.
+fn looked_for(step: &Step) -> Vec<&ObjectRef> {
     match &step.action {
         Action::BindRole { from, .. } => vec![from],
         Action::Capture { of, .. } => of_subject(of).into_iter().collect(),
