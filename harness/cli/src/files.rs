@@ -150,19 +150,46 @@ impl Roots {
     }
 }
 
-/// Returns the YAML files below a folder, sorted by path. Follows links, each circle once; skips pipes, devices and
-/// other special files.
+/// Returns the YAML files below a folder, sorted by path. Follows links, each circle once; skips hidden files, such as those
+/// that editors create for an open file, and pipes, devices and other special files.
+///
+/// # Errors
+/// [`NotFound`](io::ErrorKind::NotFound) if the folder does not exist, and only then; another kind for a broken link in it.
 pub(crate) fn yaml_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in WalkDir::new(folder).follow_links(true) {
+    let is_shown = |entry: &walkdir::DirEntry| entry.depth() == 0 || !is_hidden(entry.path());
+    for entry in WalkDir::new(folder)
+        .follow_links(true)
+        .into_iter()
+        .filter_entry(is_shown)
+    {
         match entry {
             Ok(entry) if entry.file_type().is_file() && is_yaml(entry.path()) => files.push(entry.into_path()),
-            Err(error) if error.loop_ancestor().is_none() => return Err(error.into()),
-            Ok(_) | Err(_) => {}
+            Ok(_) => {}
+            Err(error) if error.loop_ancestor().is_some() || error.path().is_some_and(is_hidden) => {}
+            Err(error) => return Err(unreadable(error)),
         }
     }
     files.sort();
     Ok(files)
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+/// The error of a walk. Callers take a folder that does not exist for an empty one; a broken link in a folder must not seem
+/// to be that.
+fn unreadable(error: walkdir::Error) -> io::Error {
+    let is_broken_link = error.depth() > 0
+        && error
+            .io_error()
+            .is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
+    match error.path() {
+        Some(path) if is_broken_link => io::Error::other(format!("{} is a broken link; remove it", path.display())),
+        _ => error.into(),
+    }
 }
 
 /// Reads a file; of one that is too large, only the beginning, so that the caller refuses it.
@@ -309,6 +336,25 @@ mod tests {
         assert!(made.success());
         assert_eq!(yaml_files(folder.path()).unwrap(), [folder.path().join("one.yaml")]);
         assert!(read(&pipe).is_err());
+    }
+
+    #[test]
+    fn links_of_editors_are_skipped_and_broken_links_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let case = folder.path().join("cases/one.yaml");
+        fs::create_dir(folder.path().join("cases")).unwrap();
+        fs::write(&case, "").unwrap();
+        fs::write(folder.path().join("cases/.hidden.yaml"), "").unwrap();
+        symlink("me@host.1:2", folder.path().join("cases/.#one.yaml")).unwrap();
+        let roots = Roots::of(folder.path());
+        assert_eq!(roots.own_yaml_below("cases").unwrap(), ["cases/one.yaml"]);
+        symlink("nowhere", folder.path().join("cases/two.yaml")).unwrap();
+        for error in [
+            roots.own_yaml_below("cases").unwrap_err(),
+            roots.yaml_below("cases").unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("cases/two.yaml is a broken link"), "{error}");
+        }
     }
 
     #[test]

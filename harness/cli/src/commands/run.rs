@@ -385,10 +385,11 @@ fn options(
 /// Returns the selected cases with the suite that they come from. Prints a warning with the files that replace those of
 /// the program.
 fn provenance_of(roots: &Roots, selected: &Selected, all: &Suite) -> Result<baton_core::event::Suite, Exit> {
-    let replaced = roots.replaced().map_err(|source| {
+    let mut replaced = roots.replaced().map_err(|source| {
         let path = roots.folder().to_owned();
         not_loaded(&LoadError::Io { path, source })
     })?;
+    replaced.extend(all.overridden(roots, &selected.cases));
     if !replaced.is_empty() {
         errln!("note: {}", show::replaced(&replaced));
     }

@@ -148,8 +148,10 @@ fn with_evidence(
     let Evidence {
         cases: more, timelines, ..
     } = evidence;
+    let mut overridden = BTreeSet::new();
     let suite = Suite::load(roots).and_then(Suite::whole).and_then(|suite| {
         let more = Suite::load_files(roots, more)?.whole()?;
+        overridden = suite.overridden(roots, &more.cases);
         Ok(Suite {
             cases: [suite.cases, more.cases].concat(),
             ..suite
@@ -159,7 +161,7 @@ fn with_evidence(
         let stored = Stored::read(roots, &suite.cases);
         let cases = suite.cases.into_iter().map(|case| (case.id.clone(), case)).collect();
         let unnamed = unnamed(report, timelines);
-        notes(roots, report, timelines, &unnamed);
+        notes(roots, report, timelines, &unnamed, overridden);
         judge(&VerifyContext {
             catalogue: &suite.catalogue,
             cases: &cases,
@@ -187,9 +189,15 @@ fn unnamed(report: &ConformanceReport, folder: &Path) -> Vec<String> {
     unnamed
 }
 
-/// Prints notes for the reader of a report before its verdict: the suite that it is from, and the timelines that it
-/// leaves out.
-fn notes(roots: &Roots, report: &ConformanceReport, folder: &Path, unnamed: &[String]) {
+/// Prints notes for the reader of a report before its verdict: the suite that it is from, the timelines that it leaves out,
+/// and the cases that arguments override.
+fn notes(
+    roots: &Roots,
+    report: &ConformanceReport,
+    folder: &Path,
+    unnamed: &[String],
+    mut overridden: BTreeSet<String>,
+) {
     if !unnamed.is_empty() {
         let files = show::count(unnamed.len(), "timeline");
         outln!(
@@ -214,12 +222,14 @@ fn notes(roots: &Roots, report: &ConformanceReport, folder: &Path, unnamed: &[St
         );
     }
     match roots.replaced() {
-        Ok(replaced) if replaced.is_empty() => {}
-        Ok(replaced) => outln!("note: in this verification {}", show::replaced(&replaced)),
+        Ok(replaced) => overridden.extend(replaced),
         Err(error) => outln!(
             "note: {} cannot be compared with the built-in suite: {error}",
             roots.folder().display()
         ),
+    }
+    if !overridden.is_empty() {
+        outln!("note: in this verification {}", show::replaced(&overridden));
     }
 }
 

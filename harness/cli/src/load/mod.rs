@@ -1,7 +1,11 @@
 //! Reads the suite's files into checked cases.
 
+mod duplicates;
+#[cfg(test)]
+mod tests;
+
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -22,12 +26,13 @@ use baton_core::{
     implementation::{self, TargetSpec},
     names::CaseId,
     spelling::suggestion,
-    yaml::{self, Diagnostic, Node},
+    yaml::Diagnostic,
 };
 use baton_jsonpath::Template;
 use serde_json::Value;
 use thiserror::Error;
 
+use self::duplicates::{distinct, name_in, name_is_taken};
 use crate::{
     files::{self, Roots},
     select,
@@ -199,16 +204,44 @@ impl Suite {
         Ok(files.into_iter().find(|(id, _)| *id == case.id).map(|(_, root)| root))
     }
 
-    /// Reads the selected cases: by name, by the name of their file without extension (unless a case has that name), by
-    /// file, or by folder; all cases if `wanted` is empty. Reports errors in these files only.
+    /// Reads the selected cases: by name, by area, by the name of their file without extension, by file, or by folder; all
+    /// cases if `wanted` is empty. The first of these that has the name counts. Reports errors in these files only, and names
+    /// that a case of the whole suite has too.
     ///
     /// If files cannot be read, or there is no such case.
     pub fn select(roots: &Roots, wanted: &[String]) -> Result<Self, LoadError> {
         let asked = Asked::of(wanted)?;
-        if asked.names.is_empty() && !wanted.is_empty() {
-            return Self::load_files(roots, &asked.files);
+        let suite = Self::load(roots)?;
+        if !asked.names.is_empty() || wanted.is_empty() {
+            return suite.chosen(roots, wanted);
         }
-        Self::load(roots)?.chosen(roots, wanted)
+        Ok(Self::load_files(roots, &asked.files)?.without_taken_names(roots, &suite.cases))
+    }
+
+    /// Removes cases of this suite's folder that have the name of another case there. A file elsewhere may be a copy of a case,
+    /// to be tried: see [`overridden`](Self::overridden).
+    fn without_taken_names(mut self, roots: &Roots, suite: &[Case]) -> Self {
+        let is_of_suite = |case: &Case| roots.name_of(&case.file).is_some_and(|name| name.starts_with("cases/"));
+        let taken = |case: &Case| in_another_file(case, suite).filter(|_| is_of_suite(case));
+        let told: Vec<_> = self
+            .cases
+            .iter()
+            .filter_map(|case| Some(name_is_taken(case, taken(case)?)))
+            .collect();
+        self.cases.retain(|case| taken(case).is_none());
+        self.broken.extend(told);
+        self
+    }
+
+    /// Returns the files of this suite whose cases are not used, because a case in another file has the same name.
+    pub(crate) fn overridden(&self, roots: &Roots, by: &[Case]) -> BTreeSet<String> {
+        let others = by.iter().filter_map(|case| in_another_file(case, &self.cases));
+        let name = |other: &Case| {
+            roots
+                .name_of(&other.file)
+                .unwrap_or_else(|| other.file.display().to_string())
+        };
+        others.map(name).collect()
     }
 
     /// Selects cases as [`Suite::select`] does, from a suite that has been read as a whole.
@@ -220,9 +253,17 @@ impl Suite {
             return Ok(self.clone());
         }
         let Asked { files, names } = Asked::of(wanted)?;
-        let mut chosen = Self::load_files(roots, &files)?;
+        let mut chosen = Self::load_files(roots, &files)?.without_taken_names(roots, &self.cases);
         let selects = |name: &str, case: &Case| select::is_area_or_glob(name, case);
-        let is_group = |name: &str| !self.knows(name) && self.cases.iter().any(|case| selects(name, case));
+        let in_area = |file: &Path, area: &str| {
+            let folder = file.parent().and_then(Path::file_name);
+            folder.is_some_and(|folder| folder == area)
+        };
+        let is_group = |name: &str| {
+            let of_area = |it: &Diagnostic| in_area(&it.file, name);
+            !self.is_case(name)
+                && (self.cases.iter().any(|case| selects(name, case)) || self.broken.iter().any(of_area))
+        };
         let (groups, names): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| is_group(name));
         if let Some(name) = names.iter().find(|name| !self.knows(name)) {
             return Err(self.no_such_case(name));
@@ -244,10 +285,8 @@ impl Suite {
         });
         chosen.cases.splice(..0, of_suite);
         // A pattern may match a case in a file that could not be read.
-        let may_have = |file: &Path, group: &str| {
-            let folder = file.parent().and_then(Path::file_name);
-            folder.is_some_and(|folder| folder == group) || self.cases.iter().all(|case| case.area != group)
-        };
+        let may_have =
+            |file: &Path, group: &str| in_area(file, group) || self.cases.iter().all(|case| case.area != group);
         let is_asked = |it: &&Diagnostic| {
             names.iter().any(|name| has_name(&it.file, name)) || groups.iter().any(|group| may_have(&it.file, group))
         };
@@ -294,41 +333,10 @@ impl Suite {
     }
 }
 
-/// Removes cases that have the name of another one, because they would overwrite its evidence, and returns an error for
-/// each. A case of the program stays, or else the first.
-fn distinct(cases: Vec<Case>) -> (Vec<Case>, Vec<Diagnostic>) {
-    let is_own = |case: &Case| case.file.exists();
-    let mut stay: BTreeMap<CaseId, usize> = BTreeMap::new();
-    for (number, case) in cases.iter().enumerate() {
-        let first = stay.entry(case.id.clone()).or_insert(number);
-        if is_own(&cases[*first]) && !is_own(case) {
-            *first = number;
-        }
-    }
-    let told = cases.iter().enumerate().filter_map(|(number, case)| {
-        let other = stay.get(&case.id).filter(|stays| **stays != number)?;
-        let (name, other) = (name_in(&case.file), &cases[*other]);
-        let of_program = if is_own(other) { "" } else { " in the built-in suite" };
-        Some(Diagnostic {
-            file: case.file.clone(),
-            line: name.as_ref().map_or(1, |name| name.line),
-            column: name.as_ref().map_or(1, |name| name.column),
-            span: name.map_or(0..0, |name| name.span),
-            message: format!("`{}` is also the name of {}{of_program}", case.id, other.file.display()),
-            help: Some("give it another `metadata.name`".to_owned()),
-        })
-    });
-    let told = told.collect();
-    let mut number = 0..;
-    let stays = |case: &Case| number.next() == stay.get(&case.id).copied();
-    (cases.into_iter().filter(stays).collect(), told)
-}
-
-/// Returns the name of the case in a file, also if the case is invalid.
-fn name_in(file: &Path) -> Option<Node> {
-    let text = files::read(file).ok()?;
-    let (root, _) = yaml::parse(file, &text).ok()?;
-    root.get("metadata")?.get("name").cloned()
+/// Returns the case of a suite that has the name of this one, and is in another file.
+fn in_another_file<'a>(case: &Case, suite: &'a [Case]) -> Option<&'a Case> {
+    let has_name = |other: &&Case| other.id == case.id && !same(&other.file, &case.file);
+    suite.iter().find(has_name)
 }
 
 /// Arguments that select cases.
