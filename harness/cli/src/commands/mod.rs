@@ -93,7 +93,21 @@ fn with_chosen(roots: &Roots, cases: &[String], act: impl FnOnce(Suite, &Suite) 
     }
 }
 
+/// Folders of which a suite has at least one.
+const OF_A_SUITE: [&str; 3] = ["cases", "fixtures", "snapshots"];
+
 fn carry_out(cli: &Cli) -> Exit {
+    // A wrong path would otherwise run the built-in suite alone. The first case creates the folders.
+    let is_suite = |root: &Path| OF_A_SUITE.iter().any(|name| root.join(name).is_dir());
+    let wrong = cli.root.as_deref().filter(|root| root.is_dir() && !is_suite(root));
+    if let Some(root) = wrong.filter(|_| !matches!(cli.command, Command::Case(_))) {
+        errln!(
+            "error: {} is not the folder of a suite: it has none of cases/, fixtures/ and snapshots/",
+            root.display()
+        );
+        errln!("help: name the folder that contains cases/, or leave --root out");
+        return Exit::BadInput;
+    }
     let roots = Roots::of(cli.root.as_deref().unwrap_or(Path::new(".")));
     match &cli.command {
         Command::Run(arguments) => with_chosen(&roots, &arguments.cases, |suite, all| {

@@ -87,6 +87,10 @@ pub(super) fn scale(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Exit {
     if let Err(error) = arguments.parameters(REAL_LIMIT).check() {
         return bad_input(&error, error.help());
     }
+    if let (Some(json), true) = (&arguments.json, arguments.json == arguments.page) {
+        errln!("error: --json and --page both name {}", json.display());
+        return Exit::BadInput;
+    }
     for path in [&arguments.json, &arguments.page].into_iter().flatten() {
         if let Err(error) = file::check(path) {
             errln!("error: cannot write {}: {error}", path.display());
