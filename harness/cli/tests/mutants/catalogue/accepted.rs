@@ -1,6 +1,6 @@
 //! Defects that only an accepted fix speaks of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     fault::{Carried, Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, delete, list, map, merge, policy_path, remove, text},
+    pieces::{Memory, delete, get, list, map, merge, policy_path, remove, text},
 };
 
 #[expect(clippy::too_many_lines, reason = "a table: an entry for each mutant")]
@@ -77,6 +77,12 @@ pub fn mutants() -> Vec<Mutant> {
             fault: |_| hold_policies_of_unknown_kinds(),
         },
         Mutant {
+            name: "leaves-a-cluster-without-its-kind",
+            breaks: "POL-28",
+            defect: "a workload is scheduled elsewhere when its cluster no longer serves its kind",
+            fault: |_| leave_clusters_without_the_kind(),
+        },
+        Mutant {
             name: "dependencies-as-they-were",
             breaks: "APP-24",
             defect: "the Work of a ConfigMap keeps the content that it began with",
@@ -132,6 +138,44 @@ fn hold_policies_of_unknown_kinds() -> Fault {
                     merge(&control, path, &finalizer).await;
                 }
                 Carried::On
+            })
+        })
+}
+
+fn leave_clusters_without_the_kind() -> Fault {
+    let [serving, lost]: [Memory<BTreeSet<String>>; 2] = [Memory::new(), Memory::new()];
+    let left = lost.clone();
+    Fault::none()
+        .before(Of::Probes, move |call, hands| {
+            let (serving, lost) = (serving.clone(), lost.clone());
+            let (name, member) = (call.cluster.clone(), hands[&call.cluster].clone());
+            let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tenants.example.baton.dev";
+            Box::pin(async move {
+                if !get(&member, path.to_owned()).await.is_null() {
+                    lost.get().remove(&name);
+                    serving.get().insert(name);
+                } else if serving.get().contains(&name) {
+                    lost.get().insert(name);
+                }
+                Carried::On
+            })
+        })
+        .after(Of::Bindings, move |_, binding, hands| {
+            let targets = binding.pointer("/spec/clusters").and_then(Value::as_array);
+            let mut names = targets.into_iter().flatten().map(|it| text(it, "/name"));
+            let is_left = names.any(|name| left.get().contains(name));
+            let name = text(binding, "/metadata/name");
+            let path = format!("/apis/work.karmada.io/v1alpha2/clusterresourcebindings/{name}");
+            let other = if left.get().contains("member1") {
+                "member2"
+            } else {
+                "member1"
+            };
+            let control = hands["control"].clone();
+            Box::pin(async move {
+                if is_left {
+                    merge(&control, path, &json!({"spec": {"clusters": [{"name": other}]}})).await;
+                }
             })
         })
 }
