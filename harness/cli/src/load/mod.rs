@@ -210,12 +210,7 @@ impl Suite {
     ///
     /// If files cannot be read, or there is no such case.
     pub fn select(roots: &Roots, wanted: &[String]) -> Result<Self, LoadError> {
-        let asked = Asked::of(wanted)?;
-        let suite = Self::load(roots)?;
-        if !asked.names.is_empty() || wanted.is_empty() {
-            return suite.chosen(roots, wanted);
-        }
-        Ok(Self::load_files(roots, &asked.files)?.without_taken_names(roots, &suite.cases))
+        Self::load(roots)?.chosen(roots, wanted)
     }
 
     /// Removes cases of this suite's folder that have the name of another case there. A file elsewhere may be a copy of a case,

@@ -128,4 +128,35 @@ fn a_folder_that_is_not_there_is_no_suite() {
     let (code, _, error) = baton(folder.path(), &["--root", "none", "list"]);
     assert_eq!(code, Some(2));
     assert!(error.starts_with("error: cannot read none/cases"), "{error}");
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    let (code, _, error) = baton(folder.path(), &["--root", "empty", "list"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        error.starts_with("error: empty is not the folder of a suite"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_would_explore_or_measure_nothing_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, expected) in [
+        (
+            &["explore", "proposal", "--depth", "0"][..],
+            "--depth 0 runs random plans alone",
+        ),
+        (&["explore", "proposal", "--plans", "0"], "no plan may be run"),
+        (
+            &["explore", "proposal", "--random-faults", "2"],
+            "--random-faults is about random plans",
+        ),
+        (
+            &["scale", "--json", "a", "--page", "a"],
+            "--json and --page both name a",
+        ),
+    ] {
+        let (code, _, error) = baton(folder.path(), arguments);
+        assert_eq!(code, Some(2), "{error}");
+        assert!(error.starts_with(&format!("error: {expected}")), "{error}");
+    }
 }

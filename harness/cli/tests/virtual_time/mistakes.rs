@@ -180,6 +180,18 @@ fn matchers_that_hold_for_anything_or_for_nothing_are_told() {
             "metadata.uid: `mentions: []` matches anything",
         ),
         (time, "metadata.creationTimestamp: no time meets both bounds of `after`"),
+        (
+            "{spec: {replicas: {atLeast: many}}}",
+            "spec.replicas: `atLeast` is the name of a field here: the matcher does not take this argument",
+        ),
+        (
+            "{spec: {replicas: {atleast: 1}}}",
+            "spec.replicas: `atleast` is the name of a field here; did you mean the matcher `atLeast`?",
+        ),
+        (
+            "{spec: {replicas: {presnt: true}}}",
+            "spec.replicas: `presnt` is the name of a field here; did you mean the matcher `present`?",
+        ),
     ] {
         for mode in ["now", "never"] {
             let (code, told) = messages(&of_deployment(mode, pattern));
@@ -188,6 +200,24 @@ fn matchers_that_hold_for_anything_or_for_nothing_are_told() {
     }
     let right = "{metadata: {finalizers: {exactly: []}}, spec: {replicas: {oneOf: [1, 2]}}}";
     assert_eq!(messages(&of_deployment("now", right)), (Some(0), Vec::new()));
+}
+
+/// That nothing is seen of such an object shows nothing.
+#[test]
+fn objects_that_no_step_creates_are_told_once() {
+    let of = |name: &str| {
+        format!(
+            "    - assert: {{mode: never, on: control, of: {{kind: Deployment, name: {name}}}, match: {{metadata: {{labels: {{a: b}}}}}}}}\n"
+        )
+    };
+    let (code, told) = messages(&[of("depoly"), of("depoly"), of("deploy")].concat());
+    assert_eq!(
+        (code, told),
+        (Some(0), vec!["no step creates the Deployment `depoly`".to_owned()])
+    );
+    // Of another kind the case has no object: what it looks for may come from somebody else.
+    let foreign = "    - assert: {mode: never, on: control, of: {kind: StatefulSet, name: other}, match: {metadata: {labels: {a: b}}}}\n";
+    assert_eq!(messages(foreign), (Some(0), Vec::new()));
 }
 
 #[test]
