@@ -9,8 +9,9 @@
 //! - `steps`: impossible taints; errors. Objects that are not recorded, gates that are off or misspelt; warnings;
 //! - `assertions`: assertions that blame many requirements for one field, ask for a label that is not injected, or look
 //!   at values that are not recorded; warnings;
-//! - `matchers`: matchers that hold for any value or for none; warnings;
-//! - `names`: names and labels that no API accepts; errors where the case writes them, otherwise warnings;
+//! - `matchers`: matchers that hold for any value or for none, or are misspelt; warnings;
+//! - `names`: names and labels that no API accepts; errors where the case writes them, otherwise warnings. Objects that no
+//!   step creates; warnings;
 //! - `faults`: ends of faults that did not begin; warnings;
 //! - `scripts`: scripts of customizations that are not valid Lua; warnings;
 //! - `simulator`: statuses that nothing writes, rules for kinds that nothing defines; warnings;
