@@ -5,8 +5,8 @@ use kube::{Client, Config};
 
 /// Creates a client that sends each request once.
 ///
-/// By default, kube repeats a request that is answered with 503 for a minute and more. The decision in it may be wrong by then:
-/// a failed request goes back to the queue, and is decided again with what is known later.
+/// By default, kube repeats a request for more than a minute if the answer is 503. The decision in the request may be out of
+/// date by then. Here it fails, the key goes back to the queue, and the next decision is based on the state at that time.
 ///
 /// # Errors
 /// If the TLS or authentication settings are invalid.

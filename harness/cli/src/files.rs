@@ -179,8 +179,7 @@ fn is_hidden(path: &Path) -> bool {
         .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
-/// The error of a walk. Callers take a folder that does not exist for an empty one; a broken link in a folder must not seem
-/// to be that.
+/// Returns the error of a walk. Callers take `NotFound` for a folder that does not exist, so a broken link has another kind.
 fn unreadable(error: walkdir::Error) -> io::Error {
     let is_broken_link = error.depth() > 0
         && error

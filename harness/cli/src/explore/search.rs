@@ -83,7 +83,7 @@ impl ShownBefore {
         }
         let name = format!("{LEAD}{}", tried.id);
         let case = tried.of.base.with(&name, &tried.plan.moves, None);
-        // The run had the name of a finding, because it was not known what it would come to.
+        // A run has the name of a finding until its result is known.
         let timeline = timeline.clone().of_case(CaseId::new(&name));
         let file = folder.keep(&name, &case, &timeline)?;
         let seen = lead.seen.lines().next().unwrap_or_default();

@@ -91,8 +91,8 @@ pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// Returns warnings about objects of the control plane that no step writes, although the case has others of that kind: that
-/// nothing is seen of them shows nothing.
+/// Returns warnings about objects that no step creates, although steps create others of the same kind: an assertion about what
+/// such an object never has would hold whatever the implementation does.
 pub(super) fn unknown(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let mut written: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for step in &case.steps {

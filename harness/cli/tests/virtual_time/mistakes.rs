@@ -202,7 +202,7 @@ fn matchers_that_hold_for_anything_or_for_nothing_are_told() {
     assert_eq!(messages(&of_deployment("now", right)), (Some(0), Vec::new()));
 }
 
-/// That nothing is seen of such an object shows nothing.
+/// An assertion that such an object never has a label holds whatever the implementation does.
 #[test]
 fn objects_that_no_step_creates_are_told_once() {
     let of = |name: &str| {
@@ -215,7 +215,7 @@ fn objects_that_no_step_creates_are_told_once() {
         (code, told),
         (Some(0), vec!["no step creates the Deployment `depoly`".to_owned()])
     );
-    // Of another kind the case has no object: what it looks for may come from somebody else.
+    // The case creates no object of this kind: the implementation may create the one that it looks for.
     let foreign = "    - assert: {mode: never, on: control, of: {kind: StatefulSet, name: other}, match: {metadata: {labels: {a: b}}}}\n";
     assert_eq!(messages(foreign), (Some(0), Vec::new()));
 }
