@@ -146,7 +146,7 @@ fn created_after(copies: &[Placed<'_>], old: Placed<'_>, evicted: u64) -> String
         .rfind(|(_, it)| it.cluster == old.1.cluster && it.change == Change::Added);
     created
         .filter(|(created, _)| created.seq > evicted)
-        .map(|(created, _)| format!(", created at {:.3} s after the eviction,", created.at.as_secs_f64()))
+        .map(|(created, _)| format!(", created after the eviction (at {:.3} s),", created.at.as_secs_f64()))
         .unwrap_or_default()
 }
 
