@@ -80,3 +80,38 @@ fn the_option_decides_where_no_policy_does(
         (judged, refuted)
     );
 }
+
+#[rstest]
+#[case::as_it_was("third", json!({"session": "third"}), &[])]
+#[case::what_the_old_copy_reports_by_now("fourth", json!({"session": "fourth"}), &[])]
+#[case::a_number_that_it_reports("4", json!({"progress": {"offsets": [3, 4]}}), &[])]
+#[case::what_it_does_not_report("other", json!({"session": "fourth"}), &["STP-11"])]
+#[case::an_earlier_value("second", json!({"session": "third"}), &["STP-11"])]
+#[case::a_part_of_a_value("four", json!({"session": "fourth"}), &["STP-11"])]
+fn a_preserved_state_follows_only_the_old_copy(#[case] now: &str, #[case] reported: Value, #[case] refuted: &[&str]) {
+    let said = |state: &str, reported: &Value| {
+        let task = json!({"fromCluster": "member1", "reason": "TaintUntolerated", "purgeMode": "Directly", "preservedLabelState": {"baton.dev/state": state}});
+        let mut said = binding("web", json!({"clusters": [], "gracefulEvictionTasks": [task]}));
+        said["status"] = json!({"aggregatedStatus": [{"clusterName": "member1", "status": reported}, {"clusterName": "member2", "status": {"session": "other"}}]});
+        said
+    };
+    let story = Story::in_order()
+        .target(5.0, "ResourceBinding", said("third", &json!({"session": "third"})))
+        .target(6.0, "ResourceBinding", said(now, &reported));
+    let (judged, found) = story.judged(Invariant::PreservedStateNeverChanges, with(true, &[]));
+    assert_eq!(judged, 1);
+    assert_eq!(found, refuted);
+}
+
+#[test]
+fn a_preserved_state_keeps_its_labels() {
+    let said = |state: Value| {
+        let task = json!({"fromCluster": "member1", "reason": "TaintUntolerated", "purgeMode": "Directly", "preservedLabelState": state});
+        binding("web", json!({"clusters": [], "gracefulEvictionTasks": [task]}))
+    };
+    let story = Story::in_order()
+        .target(5.0, "ResourceBinding", said(json!({"baton.dev/state": "third"})))
+        .target(6.0, "ResourceBinding", said(json!({})));
+    let (_, found) = story.judged(Invariant::PreservedStateNeverChanges, with(true, &[]));
+    assert_eq!(found, ["STP-11"]);
+}

@@ -44,6 +44,8 @@ pub struct Task {
     /// `purgeMode`; empty if the task does not say.
     pub purge_mode: String,
     /// `preservedLabelState`, as it was first written.
+    pub first_state: BTreeMap<String, String>,
+    /// `preservedLabelState`, as it was last written from the status that was collected of the old copy.
     pub state: BTreeMap<String, String>,
     /// `clustersBeforeFailover`.
     pub before: BTreeSet<ClusterName>,
@@ -58,7 +60,7 @@ pub struct Task {
     /// The moment at which the migration was called off: the scheduling result named the cluster again, or the binding was
     /// deleted.
     pub called_off: Option<Moment>,
-    /// The first moment at which its state had changed, with the new state.
+    /// The first moment at which its state had changed to values that were not collected of the old copy, with the new state.
     pub state_changed: Option<(Moment, BTreeMap<String, String>)>,
 }
 
@@ -154,7 +156,7 @@ pub fn tasks(entries: &[Entry]) -> Vec<Task> {
             let from = ClusterName::new(text(task, "fromCluster"));
             still.insert(from.clone());
             if let Some(index) = of_binding.get(&from) {
-                note_change(&mut tasks[*index], task, entry);
+                note_change(&mut tasks[*index], task, entry, &revision.object);
             } else {
                 let together = |index: &usize| {
                     let earlier: &Task = &tasks[*index];
@@ -207,6 +209,7 @@ fn new_task(id: &ObjectId, binding: &Value, task: &Value, result_before: BTreeSe
         },
         from: ClusterName::new(text(task, "fromCluster")),
         purge_mode: text(task, "purgeMode"),
+        first_state: state(task),
         state: state(task),
         before: names(list(task, "/clustersBeforeFailover").iter()),
         result_before,
@@ -218,11 +221,36 @@ fn new_task(id: &ObjectId, binding: &Value, task: &Value, result_before: BTreeSe
     }
 }
 
-fn note_change(known: &mut Task, task: &Value, entry: &Entry) {
+/// An implementation may keep the state up to date while the old copy still reports its status: no document says that the
+/// collection ends when the task is written.
+fn note_change(known: &mut Task, task: &Value, entry: &Entry, binding: &Value) {
     let now = state(task);
-    if known.state_changed.is_none() && now != known.state {
+    let is_collected = |(alias, value): (&String, &String)| {
+        known.state.get(alias) == Some(value) || is_reported(binding, &known.from, value)
+    };
+    let is_whole = known.state.keys().all(|alias| now.contains_key(alias));
+    if is_whole && now.iter().all(is_collected) {
+        known.state = now;
+    } else if known.state_changed.is_none() {
         known.state_changed = Some((entry.into(), now));
     }
+}
+
+/// Returns `true` if a value, as text, is anywhere in the status that a binding has collected of a cluster.
+fn is_reported(binding: &Value, cluster: &ClusterName, value: &str) -> bool {
+    fn holds(status: &Value, value: &str) -> bool {
+        match status {
+            Value::String(text) => text == value,
+            Value::Array(items) => items.iter().any(|item| holds(item, value)),
+            Value::Object(fields) => fields.values().any(|field| holds(field, value)),
+            Value::Null => false,
+            Value::Bool(truth) => value.parse() == Ok(*truth),
+            Value::Number(number) => number.to_string().as_str() == value,
+        }
+    }
+    let of_cluster = |item: &&Value| text(item, "clusterName") == cluster.as_str();
+    let mut items = list(binding, "/status/aggregatedStatus").iter().filter(of_cluster);
+    items.any(|item| item.get("status").is_some_and(|status| holds(status, value)))
 }
 
 fn state(task: &Value) -> BTreeMap<String, String> {

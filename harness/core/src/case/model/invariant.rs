@@ -19,7 +19,7 @@ pub enum Invariant {
     NoLabelOnPredecessor,
     /// A task whose state must be injected names the clusters that ran the workload before.
     TaskNamesPredecessors,
-    /// A task's preserved state never changes once it is written.
+    /// A task's preserved state changes only to what was collected of the old copy.
     PreservedStateNeverChanges,
     /// No cluster is at once in the scheduling result and in a Directly task.
     ResultAndTaskDisjoint,

@@ -287,7 +287,7 @@ fn state_never_changes(history: &History<'_>) -> Found {
                 entry,
                 Some(task.binding.clone()),
                 format!(
-                    "preservedLabelState of the task from {} unchanged: {:?}",
+                    "preservedLabelState of the task from {} unchanged, or as collected of it: {:?}",
                     task.from, task.state
                 ),
                 format!("{now:?}"),

@@ -90,7 +90,7 @@ pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option
         found.judged += 1;
         let missing: Vec<&str> = expected
             .keys()
-            .filter(|alias| !task.state.contains_key(**alias))
+            .filter(|alias| !task.first_state.contains_key(**alias))
             .copied()
             .collect();
         let of = |expected: String, seen: String| {
@@ -109,7 +109,7 @@ pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option
                     missing.join(", "),
                     task.from
                 ),
-                format!("{:?}", task.state),
+                format!("{:?}", task.first_state),
             );
             let kind = DifferenceKind::Missing;
             let blamed = if missing.len() == expected.len() {
@@ -120,7 +120,7 @@ pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option
             found.findings.push(blaming(Finding { kind, ..told }, blamed));
         }
         for (alias, values) in &expected {
-            let Some(kept) = task.state.get(*alias).filter(|kept| !values.contains(*kept)) else {
+            let Some(kept) = task.first_state.get(*alias).filter(|kept| !values.contains(*kept)) else {
                 continue;
             };
             let is = |text: &String| text.parse::<f64>().ok();
