@@ -146,7 +146,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     let plan = as_run.as_deref().unwrap_or(plan);
     let mut steps = steps::judge(plan, timeline);
     let mut invariants = invariants::judge(timeline, &plan.exempt, Some(plan));
-    if steps.given_up.is_some() {
+    if steps.ended_early {
         // A run that ended early had not the time that invariants allow for.
         invariants.findings.clear();
         invariants.inconclusive.clear();
@@ -184,7 +184,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     let open = weigh(steps.inconclusive.into_iter().chain(invariants.inconclusive).collect());
     // What cannot be decided makes the case inconclusive only if it could make it deviate.
     let mut inconclusive = open.deviations;
-    let ended_early = steps.given_up.is_some();
+    let ended_early = steps.ended_early;
     inconclusive.extend(steps.given_up);
     for finding in open.remarks.iter().chain(&open.proposed) {
         steps.left_open.extend(undecided(finding));

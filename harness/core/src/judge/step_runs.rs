@@ -28,8 +28,10 @@ pub struct Judged {
     pub incomplete: Option<String>,
     /// The wait with which the run ended early, if one did.
     pub given_up: Option<Finding>,
-    /// The feature that the implementation lacks, if the run ended for that.
+    /// The feature that the implementation lacks, if the run ended for that and nothing was found before.
     pub unsupported: Option<String>,
+    /// Set if the run ended early for a reason that is no deviation.
+    pub ended_early: bool,
     pub snapshots: Vec<SnapshotText>,
 }
 

@@ -32,9 +32,11 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
     let situations = Situations::of(plan);
     let mut ground = Ground::default();
     let mut judged = Judged::default();
+    let mut reached = 0;
     judged.findings.extend(target_ended(timeline));
     judged.findings.extend(hot_loop(timeline));
     for (number, step) in plan.steps.iter().enumerate() {
+        reached = number;
         let Some(run) = ran.get(&number) else {
             judged.findings.extend(not_reached(plan, number, timeline));
             let reason = format!("the run ended before step {}", number + 1);
@@ -87,8 +89,23 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
                 .push(snapshots::take(snapshot, timeline, run.entries.end));
         }
     }
+    keep_findings(reached, plan, &mut judged);
     name_values(&mut judged, &ran, timeline);
     judged
+}
+
+/// Lets deviations before a step count, although the implementation does not support the case from this step on.
+fn keep_findings(reached: usize, plan: &Plan, judged: &mut Judged) {
+    let deviates = |it: &Finding| plan.asked.gravest(&it.requirements) == Some(Consequence::Deviation);
+    if !judged.findings.iter().any(deviates) {
+        return;
+    }
+    if let Some(reason) = judged.unsupported.take() {
+        let claimed = plan.steps[reached..].iter().flat_map(|step| step.action.facts().claims);
+        judged.leave_open(claimed, &reason);
+        judged.incomplete = Some(reason);
+        judged.ended_early = true;
+    }
 }
 
 /// Notes a step with which the run ended although nothing deviates: the implementation lacks something, or the wait ended
@@ -103,6 +120,7 @@ fn ends_without_result(number: usize, plan: &Plan, run: &Ran<'_>, judged: &mut J
         judged.leave_open(claimed, &reason);
         judged.incomplete = Some(reason);
         judged.given_up = Some(finding);
+        judged.ended_early = true;
     } else {
         return false;
     }
