@@ -11,8 +11,12 @@ use crate::{
     case::model::ObjectRef,
     names::ClusterName,
     select::BINDING_KINDS,
-    timeline::{Change, Entry, Event, ObjectId},
+    timeline::{Change, Entry, Event, ObjectId, Revision},
+    workload::Workload,
 };
+
+/// Purge mode of a policy that sets a failover without a mode (POL-05).
+pub const DEFAULT_MODE: &str = "Gracefully";
 
 /// A moment of a timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,9 +45,10 @@ pub struct Task {
     pub workload: ObjectRef,
     /// The cluster that it leaves.
     pub from: ClusterName,
-    /// `purgeMode`; empty if the task does not say.
+    /// `purgeMode` or, if the task does not say it, that of the policy in the binding; empty if neither does.
     pub purge_mode: String,
-    /// `preservedLabelState`, as it was first written.
+    /// `preservedLabelState`, as it was first written. An implementation may write a task in several writes: this one holds
+    /// what is in it before the old copy begins to go, or the new one exists.
     pub first_state: BTreeMap<String, String>,
     /// `preservedLabelState`, as it was last written from the status that was collected of the old copy.
     pub state: BTreeMap<String, String>,
@@ -60,6 +65,8 @@ pub struct Task {
     /// The moment at which the migration was called off: the scheduling result named the cluster again, or the binding was
     /// deleted.
     pub called_off: Option<Moment>,
+    /// Moves of copies of the workload before it was written.
+    moves_before: usize,
     /// The first moment at which its state had changed to values that were not collected of the old copy, with the new state.
     pub state_changed: Option<(Moment, BTreeMap<String, String>)>,
 }
@@ -135,10 +142,12 @@ pub fn tasks(entries: &[Entry]) -> Vec<Task> {
     let mut results: BTreeMap<ObjectId, BTreeSet<ClusterName>> = BTreeMap::new();
     // Tasks whose cluster has left the result.
     let mut left: BTreeMap<ObjectId, BTreeSet<usize>> = BTreeMap::new();
+    let mut copies = Copies::default();
     for entry in entries {
         let Event::Revision(revision) = &entry.event else {
             continue;
         };
+        copies.take(revision);
         if !BINDING_KINDS.contains(&revision.kind.as_str()) {
             continue;
         }
@@ -156,7 +165,7 @@ pub fn tasks(entries: &[Entry]) -> Vec<Task> {
             let from = ClusterName::new(text(task, "fromCluster"));
             still.insert(from.clone());
             if let Some(index) = of_binding.get(&from) {
-                note_change(&mut tasks[*index], task, entry, &revision.object);
+                note_change(&mut tasks[*index], task, entry, &revision.object, &copies);
             } else {
                 let together = |index: &usize| {
                     let earlier: &Task = &tasks[*index];
@@ -167,7 +176,7 @@ pub fn tasks(entries: &[Entry]) -> Vec<Task> {
                 of_binding.insert(from, tasks.len());
                 tasks.push(Task {
                     beside_others,
-                    ..new_task(&id, &revision.object, task, result, entry)
+                    ..new_task((&id, &revision.object), task, result, entry, &copies)
                 });
             }
         }
@@ -196,19 +205,27 @@ pub fn tasks(entries: &[Entry]) -> Vec<Task> {
     tasks
 }
 
-fn new_task(id: &ObjectId, binding: &Value, task: &Value, result_before: BTreeSet<ClusterName>, entry: &Entry) -> Task {
+fn new_task(
+    (id, binding): (&ObjectId, &Value),
+    task: &Value,
+    result_before: BTreeSet<ClusterName>,
+    entry: &Entry,
+    copies: &Copies<'_>,
+) -> Task {
     let resource = binding.pointer("/spec/resource").unwrap_or(&Value::Null);
     let namespace = text(resource, "namespace");
+    let workload = ObjectRef {
+        api_version: text(resource, "apiVersion"),
+        kind: text(resource, "kind"),
+        namespace: (!namespace.is_empty()).then_some(namespace),
+        name: text(resource, "name"),
+    };
     Task {
         binding: id.clone(),
-        workload: ObjectRef {
-            api_version: text(resource, "apiVersion"),
-            kind: text(resource, "kind"),
-            namespace: (!namespace.is_empty()).then_some(namespace),
-            name: text(resource, "name"),
-        },
+        moves_before: copies.moves_of(&workload),
+        workload,
         from: ClusterName::new(text(task, "fromCluster")),
-        purge_mode: text(task, "purgeMode"),
+        purge_mode: purge_mode(task, binding),
         first_state: state(task),
         state: state(task),
         before: names(list(task, "/clustersBeforeFailover").iter()),
@@ -221,36 +238,116 @@ fn new_task(id: &ObjectId, binding: &Value, task: &Value, result_before: BTreeSe
     }
 }
 
-/// An implementation may keep the state up to date while the old copy still reports its status: no document says that the
-/// collection ends when the task is written.
-fn note_change(known: &mut Task, task: &Value, entry: &Entry, binding: &Value) {
-    let now = state(task);
-    let is_collected = |(alias, value): (&String, &String)| {
-        known.state.get(alias) == Some(value) || is_reported(binding, &known.from, value)
+/// The copies of workloads on members.
+#[derive(Default)]
+struct Copies<'a> {
+    /// The last revision of each.
+    last: BTreeMap<(Workload, &'a ClusterName), &'a Revision>,
+    /// Moves of each workload: old copies that began to go, and new ones.
+    moves: BTreeMap<Workload, usize>,
+}
+
+impl<'a> Copies<'a> {
+    fn take(&mut self, revision: &'a Revision) {
+        if revision.cluster.is_control() {
+            return;
+        }
+        let workload = Workload::from(&ObjectId::of(revision));
+        let is_going =
+            |it: &Revision| it.change == Change::Deleted || it.object.pointer("/metadata/deletionTimestamp").is_some();
+        let before = self.last.insert((workload.clone(), &revision.cluster), revision);
+        if is_going(revision) || before.is_none_or(|before| before.change == Change::Deleted) {
+            *self.moves.entry(workload).or_default() += 1;
+        }
+    }
+
+    fn moves_of(&self, workload: &ObjectRef) -> usize {
+        let moves = self.moves.get(&Workload::from(workload));
+        moves.copied().unwrap_or_default()
+    }
+
+    /// The status that the old copy of a task reports.
+    fn status(&self, task: &Task) -> Option<&'a Value> {
+        let key = (Workload::from(&task.workload), &task.from);
+        self.last.get(&key)?.object.get("status")
+    }
+}
+
+/// Takes in another revision of a task.
+///
+/// What the task lacks may come with a later write, as long as nothing has moved. After that, its state may follow the
+/// status of the old copy: no document says that the collection ends when the task is written.
+fn note_change(known: &mut Task, task: &Value, entry: &Entry, binding: &Value, copies: &Copies<'_>) {
+    let mut now = state(task);
+    if copies.moves_of(&known.workload) == known.moves_before {
+        let named = text(task, "purgeMode");
+        if !named.is_empty() {
+            known.purge_mode = named;
+        }
+        if known.before.is_empty() {
+            known.before = names(list(task, "/clustersBeforeFailover").iter());
+        }
+        for (alias, value) in &now {
+            if !known.first_state.contains_key(alias) {
+                known.first_state.insert(alias.clone(), value.clone());
+                known.state.insert(alias.clone(), value.clone());
+            }
+        }
+    }
+    let of_cluster = |item: &&Value| text(item, "clusterName") == known.from.as_str();
+    let mut items = list(binding, "/status/aggregatedStatus").iter().filter(of_cluster);
+    let collected = items.find_map(|item| item.get("status"));
+    let reported: Vec<&Value> = collected.into_iter().chain(copies.status(known)).collect();
+    let follows = |(alias, value): (&String, &String)| {
+        known.state.get(alias) == Some(value) || reported.iter().any(|status| holds(status, value))
     };
     let is_whole = known.state.keys().all(|alias| now.contains_key(alias));
-    if is_whole && now.iter().all(is_collected) {
-        known.state = now;
+    if is_whole && now.iter().all(follows) {
+        known.state = std::mem::take(&mut now);
     } else if known.state_changed.is_none() {
         known.state_changed = Some((entry.into(), now));
     }
 }
 
-/// Returns `true` if a value, as text, is anywhere in the status that a binding has collected of a cluster.
-fn is_reported(binding: &Value, cluster: &ClusterName, value: &str) -> bool {
-    fn holds(status: &Value, value: &str) -> bool {
-        match status {
-            Value::String(text) => text == value,
-            Value::Array(items) => items.iter().any(|item| holds(item, value)),
-            Value::Object(fields) => fields.values().any(|field| holds(field, value)),
-            Value::Null => false,
-            Value::Bool(truth) => value.parse() == Ok(*truth),
-            Value::Number(number) => number.to_string().as_str() == value,
+/// Returns `true` if a status has a value, as text, anywhere.
+fn holds(status: &Value, value: &str) -> bool {
+    match status {
+        Value::String(text) => text == value,
+        Value::Array(items) => items.iter().any(|item| holds(item, value)),
+        Value::Object(fields) => fields.values().any(|field| holds(field, value)),
+        Value::Null => false,
+        Value::Bool(truth) => value.parse() == Ok(*truth),
+        Value::Number(number) => number.to_string().as_str() == value,
+    }
+}
+
+/// The part of the policy that a task follows, by its reason or, if the reason says nothing, by the only part that the policy
+/// has: `application` or `cluster`.
+fn failure_kind(task: &Value, binding: &Value) -> Option<&'static str> {
+    match task["reason"].as_str() {
+        Some("ApplicationFailure") => Some("application"),
+        Some("TaintUntolerated") => Some("cluster"),
+        _ => {
+            let failover = binding.pointer("/spec/failover")?;
+            let mut parts = ["application", "cluster"]
+                .into_iter()
+                .filter(|kind| failover[*kind].is_object());
+            parts.next().filter(|_| parts.next().is_none())
         }
     }
-    let of_cluster = |item: &&Value| text(item, "clusterName") == cluster.as_str();
-    let mut items = list(binding, "/status/aggregatedStatus").iter().filter(of_cluster);
-    items.any(|item| item.get("status").is_some_and(|status| holds(status, value)))
+}
+
+/// The purge mode of a task: its own, otherwise that of the policy.
+fn purge_mode(task: &Value, binding: &Value) -> String {
+    let own = text(task, "purgeMode");
+    if !own.is_empty() {
+        return own;
+    }
+    let kind = failure_kind(task, binding);
+    let policy = kind.and_then(|kind| binding.pointer(&format!("/spec/failover/{kind}")));
+    policy.filter(|it| it.is_object()).map_or_else(String::new, |policy| {
+        policy["purgeMode"].as_str().unwrap_or(DEFAULT_MODE).to_owned()
+    })
 }
 
 fn state(task: &Value) -> BTreeMap<String, String> {

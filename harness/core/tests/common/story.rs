@@ -113,8 +113,18 @@ impl Story {
     }
 
     /// A revision of a copy with these labels.
-    pub fn copy_with(mut self, at: f64, cluster: &str, change: Change, labels: Value) -> Self {
+    pub fn copy_with(self, at: f64, cluster: &str, change: Change, labels: Value) -> Self {
         let copy = json!({"metadata": {"name": "web", "namespace": "default", "labels": labels}});
+        self.copy_as(at, cluster, change, copy)
+    }
+
+    /// A revision of a copy with this status.
+    pub fn copy_reports(self, at: f64, cluster: &str, change: Change, status: Value) -> Self {
+        let copy = json!({"metadata": {"name": "web", "namespace": "default", "labels": {}}, "status": status});
+        self.copy_as(at, cluster, change, copy)
+    }
+
+    fn copy_as(mut self, at: f64, cluster: &str, change: Change, copy: Value) -> Self {
         let revision = Revision {
             cluster: cluster.into(),
             kind: "Deployment".to_owned(),

@@ -10,7 +10,11 @@ use serde_json::Value;
 use super::{Found, History, blaming, blocked, excuses::is_harness, finding};
 use crate::{
     case::model::Invariant,
-    judge::{allowances::Allowances, failovers::Task, order::Before},
+    judge::{
+        allowances::Allowances,
+        failovers::{self, Task},
+        order::{Before, Placed},
+    },
     plan::{Plan, time_factor::faster_setup},
     select::BINDING_KINDS,
     timeline::{Change, Entry, Event, HANDS, HARNESS, ObjectId, Revision},
@@ -20,6 +24,15 @@ use crate::{
 
 /// Taints say when they came in whole seconds.
 pub(super) const TICK: Duration = Duration::from_millis(1500);
+
+/// Reason of a task because of a taint (PRG-07).
+const BY_TAINT: &str = "TaintUntolerated";
+
+/// Reason of a task because of an unhealthy workload (PRG-07).
+pub(super) const BY_APPLICATION: &str = "ApplicationFailure";
+
+/// Time in which a binding or a Work repeats the health of a copy.
+const REPEATED: Duration = Duration::from_secs(5);
 
 /// Minimum time to keep an old copy if no period is given; the default of the documents is ten minutes.
 const LEAST_PERIOD: Duration = Duration::from_secs(30);
@@ -126,7 +139,7 @@ pub(super) fn no_eviction_before_its_time(history: &History<'_>, allowances: &Al
         let Some((entry, revision)) = history.written(task) else {
             continue;
         };
-        let Some(due) = blocked::earliest(history, task).filter(|_| is_by_taint(&revision.object, task)) else {
+        let Some(due) = blocked::earliest(history, task).filter(|_| is_by_taint(history, revision, task)) else {
             continue;
         };
         found.judged += 1;
@@ -153,9 +166,19 @@ fn was_changed_unheard(history: &History<'_>, task: &Task, allowances: &Allowanc
     })
 }
 
-/// Returns `true` if the reason of a task is an untolerated taint (PRG-07).
-pub(super) fn is_by_taint(binding: &Value, task: &Task) -> bool {
-    reason(binding, task) == Some("TaintUntolerated")
+/// Returns `true` if a task is because of an untolerated taint: its reason says so (PRG-07), or there is such a taint and the
+/// policy knows no other failover. The words of a reason are free.
+pub(super) fn is_by_taint(history: &History<'_>, written: &Revision, task: &Task) -> bool {
+    match reason(&written.object, task) {
+        Some(BY_TAINT) => true,
+        Some(BY_APPLICATION) => false,
+        _ => {
+            let of_applications = written.object.pointer("/spec/failover/application");
+            !is_harness(written)
+                && of_applications.is_none_or(Value::is_null)
+                && blocked::earliest(history, task).is_some()
+        }
+    }
 }
 
 /// The reason that a task gives.
@@ -164,12 +187,12 @@ pub(super) fn reason<'a>(binding: &'a Value, task: &Task) -> Option<&'a str> {
     tasks.find(|it| it["fromCluster"] == task.from.as_str())?["reason"].as_str()
 }
 
-/// The part of the policy that a task follows by its reason: `application` or `cluster`; `None` for another reason.
-pub(super) fn failure_kind(binding: &Value, task: &Task) -> Option<&'static str> {
-    match reason(binding, task)? {
-        "ApplicationFailure" => Some("application"),
-        "TaintUntolerated" => Some("cluster"),
-        _ => None,
+/// The part of the policy that a task follows: `application` or `cluster`; `None` if its cause is not known.
+pub(super) fn failure_kind(history: &History<'_>, written: &Revision, task: &Task) -> Option<&'static str> {
+    if reason(&written.object, task) == Some(BY_APPLICATION) {
+        Some("application")
+    } else {
+        is_by_taint(history, written, task).then_some("cluster")
     }
 }
 
@@ -177,7 +200,7 @@ pub(super) fn failure_kind(binding: &Value, task: &Task) -> Option<&'static str>
 /// period is over. One that is not healthy itself leaves no gap, but has to wait all the same.
 pub(super) fn gracefully_never_without_copy(history: &History<'_>, plan: Option<&Plan>) -> Found {
     let mut found = Found::default();
-    let graceful = |task: &&Task| matches!(task.purge_mode.as_str(), "" | "Gracefully" | "Graciously");
+    let graceful = |task: &&Task| matches!(task.purge_mode.as_str(), "Gracefully" | "Graciously");
     for task in history.tasks.iter().filter(graceful) {
         let Some(marked) = marked(history, task).filter(|marked| is_wanted(history, task, marked.0)) else {
             continue;
@@ -192,9 +215,7 @@ pub(super) fn gracefully_never_without_copy(history: &History<'_>, plan: Option<
             .filter_map(|(_, it)| health(&it.object, task.from.as_str()));
         let was_healthy = was_healthy.next_back() == Some("Healthy");
         found.judged += 1;
-        let has_other = said_healthy(history, task)
-            .filter(|(cluster, (entry, _))| *cluster != task.from.as_str() && entry.seq >= task.written.seq)
-            .any(|(_, said)| before(&&said));
+        let has_other = is_healthy_elsewhere(history, task, marked);
         let kept = marked.0.at.saturating_sub(task.written.at) + TICK;
         if !has_other && kept < period(history, task, plan) {
             let told = finding(
@@ -212,6 +233,52 @@ pub(super) fn gracefully_never_without_copy(history: &History<'_>, plan: Option<
         }
     }
     found
+}
+
+/// Returns `true` if a copy that may take the place of the old one is healthy when the old one goes: one on a cluster that the
+/// workload came to or, if it came to none, any other.
+fn is_healthy_elsewhere(history: &History<'_>, task: &Task, marked: Placed<'_>) -> bool {
+    let until = task.cleared.map_or(u64::MAX, |cleared| cleared.seq);
+    let later = history.binding_of(task).iter();
+    let later = later.filter(|(entry, _)| task.written.seq <= entry.seq && entry.seq <= until);
+    let mut results = later.flat_map(|(_, it)| failovers::result_of(&it.object));
+    let has_new = results.any(|cluster| cluster != task.from && !task.result_before.contains(&cluster));
+    let may = |cluster: &str| {
+        let stayed = task.result_before.iter().any(|it| it.as_str() == cluster);
+        cluster != task.from.as_str() && !(has_new && stayed)
+    };
+    said_healthy(history, task).any(|(cluster, said)| {
+        said.0.seq >= task.written.seq && may(cluster) && is_known_by(history, task, (cluster, said), marked)
+    })
+}
+
+/// Returns `true` if the health of a copy that a revision reports may have been known when something was done. An
+/// implementation may look at the copy itself before binding and Work repeat its health; they do so soon, and the status of
+/// the copy is the same until then.
+pub(super) fn is_known_by(
+    history: &History<'_>,
+    task: &Task,
+    (cluster, said): (&str, Placed<'_>),
+    done: Placed<'_>,
+) -> bool {
+    if history.precedence.before(said, done) != Before::No {
+        return true;
+    }
+    let status = |(_, it): &Placed<'_>| it.object.get("status").cloned();
+    let of_cluster = history
+        .copies_of(task)
+        .iter()
+        .filter(|(_, it)| it.cluster.as_str() == cluster);
+    let (before, since): (Vec<Placed<'_>>, Vec<Placed<'_>>) = of_cluster
+        .take_while(|(entry, _)| entry.seq < said.0.seq)
+        .partition(|(entry, _)| entry.seq < done.0.seq);
+    let last = before.last().filter(|(_, it)| it.change != Change::Deleted);
+    said.0.at <= done.0.at + REPEATED
+        && last.is_some_and(|last| {
+            since
+                .iter()
+                .all(|it| it.1.change != Change::Deleted && status(it) == status(last))
+        })
 }
 
 /// The first revision of the old copy that goes, or is gone, because of this task: what happens when the workload is
@@ -276,15 +343,16 @@ fn items<'a>(revision: &'a Revision, pointer: &str) -> impl Iterator<Item = &'a 
     items.into_iter().flatten()
 }
 
-/// Minimum time to keep an old copy: the period in the task; without one, the shorter of policy and option.
+/// Minimum time to keep an old copy: the period in the task, if policy or option says the same; otherwise the shorter of these
+/// two. A task cannot give itself a period.
 pub(super) fn period(history: &History<'_>, task: &Task, plan: Option<&Plan>) -> Duration {
     let Some((_, written)) = history.written(task) else {
         return Duration::ZERO;
     };
     let recorded = tasks(&written.object).find(|it| it["fromCluster"] == task.from.as_str());
-    if let Some(seconds) = recorded.and_then(|it| it["gracePeriodSeconds"].as_u64()) {
-        return Duration::from_secs(seconds);
-    }
+    let recorded = recorded
+        .and_then(|it| it["gracePeriodSeconds"].as_u64())
+        .map(Duration::from_secs);
     let policy = ["cluster", "application"].into_iter().filter_map(|kind| {
         let seconds = written
             .object
@@ -295,5 +363,8 @@ pub(super) fn period(history: &History<'_>, task: &Task, plan: Option<&Plan>) ->
         let setup = faster_setup(&plan.controller, plan.time_factor);
         parse_duration(setup.options.get("graceful-eviction-timeout")?)
     });
-    policy.chain(option).fold(LEAST_PERIOD, Duration::min)
+    let asked: Vec<Duration> = policy.chain(option).collect();
+    recorded
+        .filter(|recorded| asked.contains(recorded) || *recorded > LEAST_PERIOD)
+        .unwrap_or_else(|| asked.into_iter().fold(LEAST_PERIOD, Duration::min))
 }

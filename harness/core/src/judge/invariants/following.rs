@@ -13,13 +13,14 @@ use super::{
 };
 use crate::{
     case::model::Invariant,
-    judge::{DifferenceKind, Finding, failovers::Task, order::Placed},
+    judge::{
+        DifferenceKind, Finding,
+        failovers::{DEFAULT_MODE, Task},
+        order::Placed,
+    },
     plan::Plan,
     timeline::{Event, ObjectId},
 };
-
-/// The mode of a policy that sets a failover without a mode (POL-05).
-const DEFAULT: &str = "Gracefully";
 
 /// POL-05, PRG-08, APP-07, GRE-05: a task has the purge mode of the policy, or of the option where no policy has one, and no
 /// other grace period than that of the policy. Each value that the binding had until then is accepted: which of them counts
@@ -30,7 +31,7 @@ pub(super) fn follows(history: &History<'_>, target: &Target<'_>, plan: Option<&
         let Some(written) = history.written(task).filter(|it| target.wrote(it.1) == Some(true)) else {
             continue;
         };
-        let Some(kind) = bindings::failure_kind(&written.1.object, task) else {
+        let Some(kind) = bindings::failure_kind(history, written.1, task) else {
             continue;
         };
         let Some(asked) = Asked::of(history, task, kind, plan).filter(|_| !is_set_aside(written)) else {
@@ -85,7 +86,8 @@ impl Asked {
         if told.len() < said.len() {
             return None;
         }
-        let mode = |it: &&Value| present(it.get("purgeMode").and_then(Value::as_str).unwrap_or(DEFAULT)).to_owned();
+        let mode =
+            |it: &&Value| present(it.get("purgeMode").and_then(Value::as_str).unwrap_or(DEFAULT_MODE)).to_owned();
         let period = |it: &&Value| it.get("gracePeriodSeconds").and_then(Value::as_u64);
         Some(Self {
             modes: told.iter().map(mode).collect(),

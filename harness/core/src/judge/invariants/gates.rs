@@ -11,9 +11,6 @@ use crate::{
     timeline::{Change, Entry, Event, HANDS, Mark, ObjectId},
 };
 
-/// Reason for which a task was written that no gate controls.
-const BY_APPLICATION: &str = "ApplicationFailure";
-
 /// GAT-01, GAT-06: with the gate Failover off no task is written, and no cluster gets a taint of a
 /// `ClusterTaintPolicy`. A case that runs a command, such as drain, asks for more than the gate rules.
 pub(super) fn off_moves_nothing(history: &History<'_>, target: &Target<'_>, plan: Option<&Plan>) -> Found {
@@ -60,7 +57,7 @@ pub(super) fn off_moves_nothing(history: &History<'_>, target: &Target<'_>, plan
         let Some((entry, revision)) = history.written(task) else {
             continue;
         };
-        let by_application = bindings::reason(&revision.object, task) == Some(BY_APPLICATION);
+        let by_application = bindings::reason(&revision.object, task) == Some(bindings::BY_APPLICATION);
         if !by_application && revision.by.as_deref() != Some(HANDS) {
             let told = finding(
                 Invariant::GateOffMovesNothing,

@@ -134,7 +134,7 @@ pub(super) fn until_healthy(history: &History<'_>) -> Found {
 
 /// Returns the reason for which a task's state must not be injected.
 fn why_none(task: &Task) -> String {
-    if task.is_directly() {
+    if task.is_directly() || task.purge_mode.is_empty() {
         format!("the workload was on {} clusters", task.result_before.len())
     } else {
         format!("the purge mode is {}", task.purge_mode)
@@ -145,7 +145,11 @@ fn why_none(task: &Task) -> String {
 /// workload on several clusters.
 pub(super) fn only_under_directly(history: &History<'_>) -> Found {
     let mut found = Found::default();
-    let never = |task: &&Task| !(task.state.is_empty() || task.is_directly() && task.is_single());
+    // Where neither the task nor the policy names the mode, it is not known.
+    let never = |task: &&Task| {
+        let may = task.is_single() && (task.is_directly() || task.purge_mode.is_empty());
+        !task.state.is_empty() && !may
+    };
     for task in history.tasks.iter().filter(never) {
         for copy in new_copies(history, task) {
             let Some((entry, first)) = copy.first() else { continue };
@@ -160,7 +164,7 @@ pub(super) fn only_under_directly(history: &History<'_>) -> Found {
                     format!("{key}={}", label(first, key).unwrap_or_default()),
                 );
                 // Each requirement is refuted by what it speaks of alone.
-                let spared = match (task.is_directly(), task.is_single()) {
+                let spared = match (task.is_directly() || task.purge_mode.is_empty(), task.is_single()) {
                     (true, _) => "REC-05",
                     (false, true) => "REC-06",
                     (false, false) => "",

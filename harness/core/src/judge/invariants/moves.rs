@@ -18,7 +18,7 @@ use crate::{
     case::model::Invariant,
     judge::{
         failovers::{self, Task},
-        order::{Before, Placed},
+        order::Placed,
     },
     names::ClusterName,
     plan::Plan,
@@ -215,9 +215,11 @@ fn all_run(history: &History<'_>, task: &Task, cleared: Placed<'_>) -> bool {
     let result = failovers::result_of(&cleared.1.object);
     let copies = history.copies_of(task);
     let runs = |cluster: &ClusterName| {
-        let before = |(entry, it): &&Placed<'_>| history.precedence.before((*entry, *it), cleared) != Before::No;
-        let said = said_healthy(history, task)
-            .any(|(there, said)| there == cluster.as_str() && said.0.seq >= task.written.seq && before(&&said));
+        let said = said_healthy(history, task).any(|(there, said)| {
+            there == cluster.as_str()
+                && said.0.seq >= task.written.seq
+                && bindings::is_known_by(history, task, (there, said), cleared)
+        });
         let latest = history.binding_of(task).iter().rfind(|it| it.0.seq <= cleared.0.seq);
         let is_sick = latest.and_then(|(_, it)| bindings::health(&it.object, cluster.as_str())) == Some("Unhealthy");
         let is_absent = matches!(was_there(copies, cleared, cluster, &history.precedence), There::No);

@@ -128,7 +128,7 @@ pub(super) fn kept(history: &History<'_>, plan: Option<&Plan>) -> Found {
     for task in &history.tasks {
         let by_taint = history
             .written(task)
-            .is_some_and(|(_, revision)| is_by_taint(&revision.object, task));
+            .is_some_and(|(_, revision)| is_by_taint(history, revision, task));
         if by_taint && other_setup.is_none_or(|seq| task.written.seq < seq) {
             of_clusters.entry(&task.from).or_default().push(task);
         }

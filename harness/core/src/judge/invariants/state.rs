@@ -79,11 +79,12 @@ pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option
         let Some(written) = history.written(task).filter(|it| target.wrote(it.1) == Some(true)) else {
             continue;
         };
-        let Some(kind) = bindings::failure_kind(&written.1.object, task) else {
+        let Some(kind) = bindings::failure_kind(history, written.1, task) else {
             continue;
         };
         let known = news.known_before(history, written, &task.from);
         let expected = collected(history.binding_of(task), written, known, &task.from, kind);
+        let reported = |alias: &str, kept: &str| is_reported(history, task, written, known, (kind, alias, kept));
         if expected.is_empty() || is_set_aside(written) {
             continue;
         }
@@ -120,7 +121,8 @@ pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option
             found.findings.push(blaming(Finding { kind, ..told }, blamed));
         }
         for (alias, values) in &expected {
-            let Some(kept) = task.first_state.get(*alias).filter(|kept| !values.contains(*kept)) else {
+            let kept = task.first_state.get(*alias);
+            let Some(kept) = kept.filter(|kept| !(values.contains(*kept) || reported(alias, kept))) else {
                 continue;
             };
             let is = |text: &String| text.parse::<f64>().ok();
@@ -169,6 +171,35 @@ fn collected<'a>(
     asked.iter().filter_map(of_rule).collect()
 }
 
+/// Returns `true` if the old copy itself had a value when the controller certainly knew its status, or since then. An
+/// implementation may take the state from there before the binding repeats it.
+fn is_reported(
+    history: &History<'_>,
+    task: &Task,
+    written: Placed<'_>,
+    known: Duration,
+    (kind, alias, kept): (&str, &str, &str),
+) -> bool {
+    let pointer = format!("/spec/failover/{kind}/statePreservation/rules");
+    let rules = written.1.object.pointer(&pointer).and_then(Value::as_array);
+    let rule = rules.and_then(|rules| rules.iter().find(|it| it["aliasLabelName"] == alias));
+    let Some(path) = rule.and_then(|it| plain(it["jsonPath"].as_str()?)) else {
+        return false;
+    };
+    let of_copy = history.copies_of(task).iter().filter(|(_, it)| it.cluster == task.from);
+    let revisions: Vec<Placed<'_>> = of_copy
+        .copied()
+        .take_while(|(entry, _)| entry.seq < written.0.seq)
+        .collect();
+    let since = revisions
+        .partition_point(|(entry, _)| entry.at < known)
+        .saturating_sub(1);
+    let mut reported = revisions[since..]
+        .iter()
+        .filter_map(|(_, it)| text_at(it.object.get("status")?, &path));
+    reported.any(|value| value == kept)
+}
+
 /// The fields of a path that is a row of fields, such as `{ .jobStatus.jobID }`.
 fn plain(path: &str) -> Option<Vec<&str>> {
     let inner = path
@@ -187,10 +218,12 @@ fn plain(path: &str) -> Option<Vec<&str>> {
 fn status(binding: &Value, cluster: &ClusterName, path: &[&str]) -> Option<String> {
     let items = binding.pointer("/status/aggregatedStatus")?.as_array()?;
     let item = items.iter().find(|item| item["clusterName"] == cluster.as_str())?;
-    match path
-        .iter()
-        .try_fold(item.get("status")?, |value, field| value.get(field))?
-    {
+    text_at(item.get("status")?, path)
+}
+
+/// A text, a whole number or a truth value of a status.
+fn text_at(status: &Value, path: &[&str]) -> Option<String> {
+    match path.iter().try_fold(status, |value, field| value.get(field))? {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string()),
         Value::Bool(value) => Some(value.to_string()),
