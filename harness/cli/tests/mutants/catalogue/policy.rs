@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::taints::taints_that_stay;
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
@@ -53,12 +52,6 @@ fn selection() -> Vec<Mutant> {
                         remove(binding, "/spec/placement", "clusterAffinity");
                     })
             },
-        },
-        Mutant {
-            name: "scheduled-once",
-            breaks: "POL-02",
-            defect: "a workload that fits nowhere is not looked at again when a cluster comes to fit",
-            fault: |_| taints_that_stay(),
         },
         Mutant {
             name: "cluster-policies-ignored",
