@@ -37,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 shard: Shard { number: 1, of: 1 },
                 jobs: NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN),
                 shrink: 0,
+                replayed_with: String::new(),
             };
             let out = tempfile::tempdir()?;
             let mut folder = Folder::new(out.path().join("explored"), false);

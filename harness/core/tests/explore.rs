@@ -17,10 +17,11 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 use baton_core::{
     case::model::{Action, Case, Fault, Invariant, Move, MoveFault, Place, WritePoint},
     digest::Digest,
+    event::Shard,
     explore::{
         TargetWrite,
         coverage::{self, Reached},
-        journal::{Entry, Head, Journal, JournalError, Line, Outcome, Pair},
+        journal::{Entry, Head, Journal, JournalError, Line, Outcome, Pair, Part},
         oracle::{self, Signature},
         points,
         variant::{self, Base, Title},
@@ -372,6 +373,35 @@ fn a_journal_is_read_up_to_the_line_that_a_killed_process_left() {
     assert_eq!(journal.lines, lines);
     assert_eq!(journal.known.len(), 2);
     journal.check(&head(1)).unwrap();
+}
+
+#[rstest]
+#[case::no_part_is_recorded(&[], &[], 0)]
+#[case::a_whole_exploration(&[(1, 1, 5)], &[], 3)]
+#[case::one_of_three(&[(2, 3, 4)], &["1/3", "3/3"], 2)]
+#[case::two_of_three(&[(1, 3, 4), (2, 3, 4)], &["3/3"], 6)]
+#[case::a_shard_and_the_whole(&[(2, 3, 4), (1, 1, 12)], &[], 10)]
+#[case::shards_of_two_splits(&[(1, 3, 4), (2, 3, 4), (1, 4, 3)], &["3/3"], 6)]
+fn a_journal_knows_which_plans_it_lacks(
+    #[case] parts: &[(usize, usize, usize)],
+    #[case] missing: &[&str],
+    #[case] not_run: usize,
+) {
+    let part = |(number, of, plans): &(usize, usize, usize)| {
+        let shard = Shard {
+            number: *number,
+            of: *of,
+        };
+        Entry::Part(Part { shard, plans: *plans })
+    };
+    let lines = [line("one", Outcome::Conforms), line("two", Outcome::Broken)].map(Entry::Plan);
+    let entries: Vec<Entry> = parts.iter().map(part).chain(lines).collect();
+    let journal = Journal::read(&written(1, &entries)).unwrap();
+    let told: Vec<String> = journal.missing().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        (told, journal.not_run()),
+        (missing.iter().map(ToString::to_string).collect(), not_run)
+    );
 }
 
 #[test]

@@ -33,7 +33,8 @@ pub(super) fn merge(args::ExploreCommand::Merge { first, others, out }: &args::E
             let explored = Explored::of(&journal);
             explored.print(None);
             print_files(out);
-            exit_of(&explored)
+            let is_whole = explored.missing.is_empty();
+            exit_of(&explored).and(if is_whole { Exit::Conforms } else { Exit::Broken })
         }
         Err(error) => refused(&error),
     }
@@ -64,7 +65,7 @@ pub(super) fn explore(
         Ok(options) => options,
         Err(exit) => return exit,
     };
-    let wanted = wanted(arguments, &options);
+    let wanted = wanted(root, arguments, &options);
     if let Some(moments) = moments(arguments) {
         let printed = moments::print(all, &selected.cases, roots, &options, wanted.jobs, &moments);
         return if printed > 0 { Exit::Conforms } else { Exit::Broken };
@@ -78,6 +79,12 @@ pub(super) fn explore(
         let workers = workers::workers(number.get(), wanted.shard, wanted.plans, &path);
         let arguments = arguments.of_workers(root);
         return with_workers(&workers, &arguments, &path, resume, &options.interrupt);
+    }
+    if resume
+        && !arguments.worker
+        && let Err(error) = workers::check(&path, 0)
+    {
+        return bad_input(&error, &error.help());
     }
     let mut folder = Folder::new(path, resume);
     let explored = match explore::explore(all, &selected.cases, roots, &options, &wanted, &mut folder) {
@@ -99,8 +106,10 @@ pub(super) fn explore(
 fn nothing_to_explore(arguments: &args::ExploreRun) -> Option<(&'static str, &'static str)> {
     if moments(arguments).is_some() {
         None
-    } else if arguments.plans == Some(0) || arguments.budget == Some(Duration::ZERO) {
+    } else if arguments.plans == Some(0) && !arguments.worker || arguments.budget == Some(Duration::ZERO) {
         Some(("no plan may be run", "give --plans or --budget a number above 0"))
+    } else if arguments.max_plan_time.is_zero() {
+        Some(("no plan may take any time", "give --max-plan-time a time above 0s"))
     } else if arguments.depth == 0 && arguments.random == 0 {
         Some((
             "--depth 0 runs random plans alone, and there are none",
@@ -125,7 +134,7 @@ fn moments(arguments: &args::ExploreRun) -> Option<Moments> {
 /// Explores in several processes, and merges their folders.
 fn with_workers(workers: &[Worker], arguments: &[OsString], path: &Path, resume: bool, interrupt: &Interrupt) -> Exit {
     let begun = if resume {
-        workers::check(path, workers).map_err(|error| bad_input(&error, &error.help()))
+        workers::check(path, workers.len()).map_err(|error| bad_input(&error, &error.help()))
     } else {
         Folder::create(path).map_err(|error| refused(&error))
     };
@@ -152,7 +161,11 @@ fn with_workers(workers: &[Worker], arguments: &[OsString], path: &Path, resume:
         Ok(journal) => journal,
         Err(error) => return refused(&error),
     };
-    let explored = Explored::of(&journal);
+    let mut explored = Explored::of(&journal);
+    // The workers of a shard explore this shard alone.
+    explored
+        .missing
+        .retain(|shard| workers.iter().any(|worker| worker.shard == *shard));
     explored.print(None);
     print_files(path);
     if interrupt.is_asked() {
@@ -220,7 +233,17 @@ fn options(all: &Suite, roots: &Roots, arguments: &args::ExploreRun) -> Result<R
     }
 }
 
-fn wanted(arguments: &args::ExploreRun, options: &RunOptions) -> Wanted {
+/// Options with which `baton run` replays a finding on the same implementation.
+fn replayed_with(root: Option<&Path>, arguments: &args::ExploreRun) -> String {
+    let target = arguments
+        .target
+        .as_ref()
+        .map(|file| format!(" --target {} --no-preflight", file.display()));
+    let root = root.map(|root| format!(" --root {}", root.display()));
+    [root, target].into_iter().flatten().collect()
+}
+
+fn wanted(root: Option<&Path>, arguments: &args::ExploreRun, options: &RunOptions) -> Wanted {
     let jobs = arguments.jobs.map_or(options.jobs, usize::from);
     let mut random = Random::plans(arguments.random);
     if let Some(faults) = arguments.random_faults.map(usize::from) {
@@ -235,6 +258,7 @@ fn wanted(arguments: &args::ExploreRun, options: &RunOptions) -> Wanted {
         shard: arguments.shard.unwrap_or(Shard { number: 1, of: 1 }),
         jobs: jobs.try_into().unwrap_or(NonZeroUsize::MIN),
         shrink: arguments.shrink,
+        replayed_with: replayed_with(root, arguments),
     }
 }
 

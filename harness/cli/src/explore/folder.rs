@@ -9,8 +9,9 @@ use std::{
 };
 
 use baton_core::{
+    event::Shard,
     explore::{
-        journal::{Entry, Head, Journal, JournalError, Line, Pair},
+        journal::{Entry, Head, Journal, JournalError, Line, Pair, Part},
         states::Transition,
     },
     timeline::Timeline,
@@ -94,6 +95,7 @@ pub struct Folder {
     resume: bool,
     journal: Option<File>,
     known: Known,
+    parts: BTreeMap<Shard, usize>,
     lines: BTreeMap<String, Line>,
 }
 
@@ -105,6 +107,7 @@ impl Folder {
             resume,
             journal: None,
             known: Known::default(),
+            parts: BTreeMap::new(),
             lines: BTreeMap::new(),
         }
     }
@@ -148,6 +151,7 @@ impl Folder {
             let with_result = journal.plans().into_iter().filter(|it| it.outcome.is_result());
             self.lines = with_result.map(|line| (line.plan.clone(), line.clone())).collect();
             self.known = (journal.known, journal.baseline);
+            self.parts = journal.parts;
             let mut file = OpenOptions::new().append(true).open(&path).map_err(io("write"))?;
             if !text.ends_with('\n') {
                 file.write_all(b"\n").map_err(io("write"))?;
@@ -186,6 +190,14 @@ impl Folder {
             known: known.clone(),
             baseline: baseline.clone(),
         })
+    }
+
+    /// Adds the number of plans of a part, unless the journal has it already.
+    pub(super) fn record_part(&mut self, part: Part) -> Result<(), FolderError> {
+        if self.parts.insert(part.shard, part.plans) == Some(part.plans) {
+            return Ok(());
+        }
+        self.record(&Entry::Part(part))
     }
 
     /// Adds the line of a plan.
@@ -289,6 +301,9 @@ pub fn merge(first: &PathBuf, others: &[PathBuf], out: &Path) -> Result<Journal,
     let mut folder = Folder::new(out.to_owned(), false);
     folder.begin(&merged.head)?;
     folder.record_known(&merged.known, &merged.baseline)?;
+    for (shard, plans) in merged.parts.clone() {
+        folder.record_part(Part { shard, plans })?;
+    }
     for line in merged.plans() {
         folder.record_plan(line.clone())?;
     }

@@ -65,6 +65,8 @@ pub struct Wanted {
     pub jobs: NonZeroUsize,
     /// Largest number of runs that make a finding smaller.
     pub shrink: usize,
+    /// Options with which `baton run` replays a finding, such as ` --target FILE`; empty for the reference controller.
+    pub replayed_with: String,
 }
 
 /// Result of an exploration.
@@ -76,6 +78,8 @@ pub struct Explored {
     pub run: usize,
     /// Plans that were left out because the time or the number of plans was used up.
     pub left: usize,
+    /// Parts of the plans that are missing in a merged journal.
+    pub missing: Vec<Shard>,
     /// Plans that refute the implementation.
     pub deviations: usize,
     /// Cases that could not be explored.
@@ -105,6 +109,8 @@ impl Explored {
         let mut explored = Self {
             known: journal.known.clone(),
             baseline: journal.baseline.clone(),
+            left: journal.not_run(),
+            missing: journal.missing(),
             ..Self::default()
         };
         for line in journal.plans() {
@@ -164,6 +170,9 @@ impl Explored {
         if self.left > 0 {
             outln!("not run    {}", count(self.left, "plan"));
         }
+        if !self.missing.is_empty() {
+            outln!("missing    {}", shards(&self.missing));
+        }
         if let Some(number) = self.plans.get(NOT_HAPPENED) {
             outln!(
                 "           {} did not happen: the write did not come, or its object was not there",
@@ -171,6 +180,13 @@ impl Explored {
             );
         }
     }
+}
+
+/// Shards for people, such as `shard 2/4`.
+fn shards(shards: &[Shard]) -> String {
+    let listed: Vec<String> = shards.iter().map(ToString::to_string).collect();
+    let word = if listed.len() == 1 { "shard" } else { "shards" };
+    format!("{word} {}", listed.join(", "))
 }
 
 /// Explores cases. Results are printed, and written to the folder with a page.

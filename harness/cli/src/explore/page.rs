@@ -12,7 +12,7 @@ use baton_core::{
 use minijinja::{AutoEscape, Environment, Error, value::Serde};
 use serde::Serialize;
 
-use super::Explored;
+use super::{Explored, shards};
 
 const TEMPLATE: &str = include_str!("page/explored.html");
 
@@ -22,6 +22,10 @@ const TEMPLATE: &str = include_str!("page/explored.html");
 struct View<'a> {
     journal: About<'a>,
     outcomes: Vec<(&'static str, usize)>,
+    /// Plans that were not run.
+    left: usize,
+    /// Parts of the plans that are missing, for people; empty if there are none.
+    missing: String,
     tried: usize,
     known: usize,
     /// Deviations, then leads.
@@ -131,6 +135,12 @@ pub fn render(journal: &Journal, cases: &[String]) -> Result<String, Error> {
             cases: journal.head.cases.len(),
         },
         outcomes: explored.plans.into_iter().collect(),
+        left: explored.left,
+        missing: if explored.missing.is_empty() {
+            String::new()
+        } else {
+            shards(&explored.missing)
+        },
         tried: explored.tried.len(),
         map: map::svg(journal),
         states: map::states(explored.baseline.iter().chain(&explored.reached)).len(),

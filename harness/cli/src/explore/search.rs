@@ -9,9 +9,8 @@ use std::{
 use baton_cluster::error_chain::error_chain;
 use baton_core::{
     case::model::MoveFault,
-    event::Shard,
     explore::{
-        journal::{Line, Outcome},
+        journal::{Line, Outcome, Part},
         oracle::Signature,
         space, states,
         variant::Title,
@@ -143,14 +142,16 @@ impl Search<'_> {
             .baseline
             .extend(cases.iter().flat_map(|it| it.transitions.iter().cloned()));
         folder.record_known(&explored.known, &explored.baseline)?;
-        let Shard {
-            number: shard,
-            of: shards,
-        } = self.wanted.shard;
+        let shard = self.wanted.shard;
         let mine = plans.into_iter().enumerate();
-        let mine = mine
-            .filter(|(number, _)| number % shards == shard - 1)
-            .map(|(_, plan)| plan);
+        let mine: Vec<_> = mine
+            .filter(|(number, _)| number % shard.of == shard.number - 1)
+            .map(|(_, plan)| plan)
+            .collect();
+        folder.record_part(Part {
+            shard,
+            plans: mine.len(),
+        })?;
         let mut todo = Vec::new();
         for (case, plan) in mine {
             let of = &cases[case];
@@ -350,9 +351,10 @@ impl Search<'_> {
             );
         }
         outln!(
-            "           replay: baton run {} --seed {}",
+            "           replay: baton run {} --seed {}{}",
             file.display(),
-            self.runs.options().seed
+            self.runs.options().seed,
+            self.wanted.replayed_with,
         );
         Ok(())
     }

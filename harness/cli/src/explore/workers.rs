@@ -24,6 +24,7 @@ use tokio::{
 use super::folder::JOURNAL;
 use crate::{
     interrupt::Interrupt,
+    show::count,
     terminal::{errln, outln},
 };
 
@@ -49,7 +50,7 @@ pub enum WorkersError {
         source: io::Error,
     },
     /// The folder has another number of workers.
-    #[error("{} was explored by {found} workers, not {asked}", folder.display())]
+    #[error("{} was explored by {}, not by {}", folder.display(), by(*found), by(*asked))]
     Other {
         /// Path of the folder.
         folder: PathBuf,
@@ -60,11 +61,19 @@ pub enum WorkersError {
     },
 }
 
+fn by(workers: usize) -> String {
+    match workers {
+        0 => "one process".to_owned(),
+        _ => count(workers, "worker"),
+    }
+}
+
 impl WorkersError {
     /// The remedy, for the user.
     pub fn help(&self) -> String {
         match self {
             Self::Io { .. } => String::new(),
+            Self::Other { found: 0, .. } => "leave --workers out, or name another folder with --out".to_owned(),
             Self::Other { found, .. } => format!("use --workers {found}, or another folder with --out"),
         }
     }
@@ -98,21 +107,22 @@ pub fn workers(number: usize, shard: Shard, plans: Option<usize>, folder: &Path)
     (0..number).map(worker).collect()
 }
 
-/// Checks that a folder that is continued has the folders of these workers.
+/// Checks that a folder that is continued has the folders of this number of workers, which is 0 for an exploration in one
+/// process.
 ///
 /// # Errors
 /// [`WorkersError::Other`] if it has those of more or fewer.
-pub fn check(folder: &Path, workers: &[Worker]) -> Result<(), WorkersError> {
+pub fn check(folder: &Path, workers: usize) -> Result<(), WorkersError> {
     let found = (1..=u16::MAX)
         .take_while(|number| folder.join(format!("worker-{number}")).exists())
         .count();
-    if found == workers.len() {
+    if found == workers {
         return Ok(());
     }
     Err(WorkersError::Other {
         folder: folder.to_owned(),
         found,
-        asked: workers.len(),
+        asked: workers,
     })
 }
 

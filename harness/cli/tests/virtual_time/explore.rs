@@ -85,6 +85,7 @@ fn wanted(faults: &[MoveFault], plans: Option<usize>) -> Wanted {
         shard: Shard { number: 1, of: 1 },
         jobs: NonZeroUsize::MIN,
         shrink: 20,
+        replayed_with: String::new(),
     }
 }
 
@@ -470,9 +471,15 @@ fn baton(arguments: &[&str], out: &Path) -> Output {
     common::program().args(arguments).arg(out).output().unwrap()
 }
 
+/// The lines of a journal but those about its parts.
 fn journal(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("journal.jsonl")).unwrap();
-    text.lines().map(ToOwned::to_owned).collect()
+    let lines = text.lines().filter(|line| !line.starts_with(r#"{"shard""#));
+    lines.map(ToOwned::to_owned).collect()
+}
+
+fn plans(folder: &Path) -> usize {
+    journal(folder).iter().filter(|line| line.starts_with(r#"{"plan""#)).count()
 }
 
 #[test]
@@ -543,6 +550,14 @@ fn shards_are_merged_into_one_journal_and_one_page() {
     assert!(page.contains(">rival<"), "{page}");
     assert!(page.contains("✓"), "{page}");
 
+    // Without the other part, the result is not that of all plans.
+    let half = baton(&["explore", "merge", &paths[1], "--out"], &part("half"));
+    let text = String::from_utf8(half.stdout.clone()).unwrap();
+    assert_eq!(half.status.code(), Some(3), "{half:?}");
+    assert!(text.contains("missing    shard 1/2\n"), "{text}");
+    let page = fs::read_to_string(part("half").join("explored.html")).unwrap();
+    assert!(page.contains("The journal lacks shard 1/2."), "{page}");
+
     let arguments = [
         "explore", CASE, "--moves", "rival", "--plans", "1", "--seed", "7", "--out",
     ];
@@ -586,7 +601,24 @@ fn workers_come_to_the_same_as_one_process() {
     let other = baton(&with(&["--workers", "3", "--resume"]), &part("workers"));
     let error = String::from_utf8(other.stderr).unwrap();
     assert_eq!(other.status.code(), Some(2), "{error}");
-    assert!(error.contains("was explored by 2 workers, not 3"), "{error}");
+    assert!(error.contains("was explored by 2 workers, not by 3 workers"), "{error}");
+    let alone = baton(&with(&["--resume"]), &part("workers"));
+    let error = String::from_utf8(alone.stderr).unwrap();
+    assert_eq!(alone.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("not by one process") && error.contains("use --workers 2"),
+        "{error}"
+    );
+    let other = baton(&with(&["--workers", "2", "--resume"]), &part("whole"));
+    let error = String::from_utf8(other.stderr).unwrap();
+    assert_eq!(other.status.code(), Some(2), "{error}");
+    assert!(error.contains("leave --workers out"), "{error}");
+    let few = baton(&with(&["--workers", "3", "--plans", "1", "--out"]), &part("few"));
+    assert_eq!(few.status.code(), Some(0), "{few:?}");
+    assert_eq!(plans(&part("few")), 1);
+    let text = String::from_utf8(few.stdout).unwrap();
+    let left = plans(&part("whole")) - 1;
+    assert!(text.contains(&format!("not run    {left} plan")), "{text}");
     let new = baton(&with(&["--workers", "2", "--out"]), &part("workers"));
     assert_eq!(new.status.code(), Some(2), "{new:?}");
 }

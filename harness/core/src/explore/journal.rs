@@ -1,5 +1,5 @@
-//! The journal of an exploration: a first line that says what was explored, then a line for each plan, and a line with the
-//! pairs of a class of writes and a fault that the cases have.
+//! The journal of an exploration: a first line that says what was explored, then a line for each plan, a line with the pairs
+//! of a class of writes and a fault that the cases have, and a line with the number of plans of each shard.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use thiserror::Error;
 
 use super::{shrink::Shrunk, states::Transition};
-use crate::{case::model::MoveFault, digest::Digest};
+use crate::{case::model::MoveFault, digest::Digest, event::Shard};
 
 /// Version of the format.
 const FORMAT: u32 = 1;
@@ -133,6 +133,18 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         baseline: BTreeSet<Transition>,
     },
+    /// The part of all plans that an exploration runs. Written once the plans are known.
+    Part(Part),
+}
+
+/// A part of the plans of an exploration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Part {
+    /// Which part.
+    pub shard: Shard,
+    /// Number of its plans, also of those that are not run.
+    pub plans: usize,
 }
 
 /// A journal that cannot be continued or merged.
@@ -166,6 +178,8 @@ pub struct Journal {
     pub known: BTreeSet<Pair>,
     /// Transitions of workloads in the runs without faults.
     pub baseline: BTreeSet<Transition>,
+    /// Number of plans of each part.
+    pub parts: BTreeMap<Shard, usize>,
     /// Lines of plans, in order.
     pub lines: Vec<Line>,
 }
@@ -182,6 +196,7 @@ impl Journal {
             head,
             known: BTreeSet::new(),
             baseline: BTreeSet::new(),
+            parts: BTreeMap::new(),
             lines: Vec::new(),
         };
         for (index, line) in lines.enumerate() {
@@ -190,6 +205,9 @@ impl Journal {
                 Ok(Entry::Known { known, baseline }) => {
                     journal.known.extend(known);
                     journal.baseline.extend(baseline);
+                }
+                Ok(Entry::Part(Part { shard, plans })) => {
+                    journal.parts.insert(shard, plans);
                 }
                 // A process that was killed leaves a line without an end, and one that continues ends it.
                 Err(error) if error.is_eof() => {}
@@ -231,6 +249,7 @@ impl Journal {
         other.check(&self.head)?;
         self.known.extend(other.known);
         self.baseline.extend(other.baseline);
+        self.parts.extend(other.parts);
         self.lines.extend(other.lines);
         Ok(())
     }
@@ -250,5 +269,27 @@ impl Journal {
             }
         }
         plans
+    }
+
+    /// Number of plans that have no line: the parts have them, but they were not run.
+    pub fn not_run(&self) -> usize {
+        let of_split = self.split().filter_map(|shard| self.parts.get(&shard));
+        of_split.sum::<usize>().saturating_sub(self.plans().len())
+    }
+
+    /// Parts whose journals were not merged into this one.
+    pub fn missing(&self) -> Vec<Shard> {
+        self.split().filter(|shard| !self.parts.contains_key(shard)).collect()
+    }
+
+    /// All parts of the split of which most is there. Journals of several splits can be merged.
+    fn split(&self) -> impl Iterator<Item = Shard> {
+        let present = |of: usize| self.parts.keys().filter(|shard| shard.of == of).count();
+        let splits: BTreeSet<usize> = self.parts.keys().map(|shard| shard.of).collect();
+        let least_missing = splits.into_iter().min_by_key(|of| of - present(*of));
+        (1..=least_missing.unwrap_or(0)).map(move |number| Shard {
+            number,
+            of: least_missing.unwrap_or(0),
+        })
     }
 }

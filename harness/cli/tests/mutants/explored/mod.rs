@@ -73,6 +73,7 @@ pub fn try_out(trial: &Trial, roots: &Roots, it: &Explored) -> Result<usize, Str
         shard: Shard { number: 1, of: 1 },
         jobs: std::num::NonZeroUsize::MIN,
         shrink: 0,
+        replayed_with: String::new(),
     };
     if let [_] = it.faults {
         let some = Wanted {
