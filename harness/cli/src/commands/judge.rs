@@ -30,18 +30,10 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
     let Some(file) = arguments.timeline.as_ref().or(arguments.recording.as_ref()) else {
         return Exit::BadInput;
     };
-    let timeline = match read_timeline(file) {
+    let timeline = match timeline(file, arguments.recording.is_some()) {
         Ok(timeline) => timeline,
-        Err(error) => {
-            errln!("error: {}: {}", file.display(), error_chain(&error));
-            errln!("help: `baton run --timelines FOLDER` writes timelines; this file may have been edited");
-            return Exit::BadInput;
-        }
+        Err(exit) => return exit,
     };
-    if timeline.entries().is_empty() {
-        errln!("error: {} is empty: there is nothing to judge", file.display());
-        return Exit::BadInput;
-    }
     let asked = match arguments.target.as_deref().map(|file| asked(roots, file)).transpose() {
         Ok(asked) => asked.unwrap_or_default(),
         Err(error) => return not_loaded(&error),
@@ -87,6 +79,30 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
         };
         judge_by(case, &Plan::of(case).asking(asked), roots, &timeline)
     })
+}
+
+/// Reads a timeline that has entries. Only a recording may lack some.
+fn timeline(file: &Path, is_recording: bool) -> Result<Timeline, Exit> {
+    let (error, help) = match read_timeline(file) {
+        Err(error) => (
+            error_chain(&error),
+            "`baton run --timelines FOLDER` writes timelines; this file may have been edited",
+        ),
+        Ok(timeline) if timeline.entries().is_empty() => {
+            errln!("error: {} is empty: there is nothing to judge", file.display());
+            return Err(Exit::BadInput);
+        }
+        Ok(timeline) => match timeline.gap().filter(|_| !is_recording) {
+            None => return Ok(timeline),
+            Some(line) => (
+                format!("entries are missing before line {line}"),
+                "judge the whole file, as `baton run --timelines FOLDER` wrote it",
+            ),
+        },
+    };
+    errln!("error: {}: {error}", file.display());
+    errln!("help: {help}");
+    Err(Exit::BadInput)
 }
 
 /// The consequences of the requirements for the implementation of a target file.

@@ -84,6 +84,15 @@ fn a_timeline_of_a_case_that_is_elsewhere_is_judged_with_its_file() {
         code == Some(2) && error.contains("which is not in no-schedule"),
         "{error}"
     );
+    let text = fs::read_to_string(timeline).unwrap();
+    let lines = text.split_inclusive('\n').enumerate();
+    let some: String = lines.filter(|(index, _)| *index != 4).map(|(_, line)| line).collect();
+    fs::write(timeline, some).unwrap();
+    let (code, _, error) = baton(folder.path(), &["judge", timeline, "--case", &case]);
+    assert!(
+        code == Some(2) && error.contains("entries are missing before line 5"),
+        "{error}"
+    );
 }
 
 #[test]

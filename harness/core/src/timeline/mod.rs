@@ -131,6 +131,13 @@ impl Timeline {
         &self.entries
     }
 
+    /// Number of the first line, from 1, before which entries are missing. The runner numbers all entries of a run from 1.
+    pub fn gap(&self) -> Option<usize> {
+        let mut numbered = (1..).zip(&self.entries);
+        let (expected, _) = numbered.find(|(expected, entry)| entry.seq != *expected)?;
+        usize::try_from(expected).ok()
+    }
+
     /// All revisions with their entries, in order.
     pub fn revisions(&self) -> impl DoubleEndedIterator<Item = (&Entry, &Revision)> {
         self.entries.iter().filter_map(|entry| match &entry.event {
