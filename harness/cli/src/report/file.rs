@@ -29,6 +29,12 @@ pub fn check(path: &Path) -> io::Result<()> {
     beside(&resolved(path), FOR_OTHERS_TOO).map(drop)
 }
 
+/// Returns `true` if two paths lead to one file, which exists.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    let [one, other] = [one, other].map(fs::canonicalize);
+    matches!((one, other), (Ok(one), Ok(other)) if one == other)
+}
+
 /// Writes a file next to its path first and then renames it: a reader sees the old or the new content. A device or a
 /// pipe, such as `/dev/stdout`, is written to directly; of a link, the file behind it is replaced.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {

@@ -195,6 +195,30 @@ fn shards_are_merged_and_their_evidence_bears_them_out() {
         "{}",
         printed(&verify())
     );
+    let (nowhere, there) = (path("nowhere"), fs::read_to_string(&merged).unwrap());
+    let wrong = [
+        (
+            vec!["report", "verify", &merged, "--timelines", &nowhere],
+            "there is no folder",
+        ),
+        (vec!["report", "html", &merged, "-o", &merged], "would be overwritten"),
+        (vec!["report", "junit", &merged, "-o", &merged], "would be overwritten"),
+        (vec!["report", "merge", &one, &two, "-o", &one], "would be overwritten"),
+    ];
+    for (arguments, words) in wrong {
+        let output = baton(&arguments, "");
+        let told = printed(&output);
+        assert!(
+            output.status.code() == Some(2) && told.contains(words),
+            "{arguments:?}: {told}"
+        );
+    }
+    assert_eq!(fs::read_to_string(&merged).unwrap(), there);
+    fs::write(&merged, there.replace("result: conforms", "result: inconclusive")).unwrap();
+    let refuted = printed(&verify());
+    assert!(refuted.contains("REFUTED: 0 of 3 cases"), "{refuted}");
+    fs::write(&merged, there).unwrap();
+
     let evidence = Path::new(&timelines).join("flink-jobid-directly.jsonl");
     fs::write(
         &evidence,

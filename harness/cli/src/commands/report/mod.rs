@@ -51,6 +51,8 @@ enum InputError {
     Merge(#[from] MergeError),
     #[error("{} cannot be written", path.display())]
     Write { path: PathBuf, source: io::Error },
+    #[error("{} is read, and would be overwritten", .0.display())]
+    Overwritten(PathBuf),
     #[error("the report cannot be written")]
     Form(#[from] ReportError),
     #[error("the page cannot be rendered")]
@@ -67,6 +69,7 @@ impl InputError {
                 "`baton run --report yaml=FILE` writes a report; timelines are for `baton judge` and `baton report html --recording`"
             }
             Self::Timeline { .. } => "`baton run --timelines FOLDER` writes timelines; this file may have been edited",
+            Self::Overwritten(_) => "name another file with --output",
             Self::Io { .. } | Self::Merge(_) | Self::Write { .. } | Self::Form(_) | Self::Page(_) => "",
         }
     }
@@ -80,13 +83,15 @@ pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
             recording,
             timelines,
             output,
-        } => match (report, recording) {
+        } => keep([report, recording].into_iter().flatten(), output).and_then(|()| match (report, recording) {
             (_, Some(recording)) => recording_page(recording, output),
             (Some(report), None) => report_page(report, timelines.as_deref(), output),
-            (None, None) => return Exit::BadInput,
-        },
+            (None, None) => Ok(Exit::BadInput),
+        }),
         args::Report::Verify { evidence, key } => verify::verify(roots, evidence, key.as_deref()),
-        args::Report::Rejudge { evidence, output } => verify::rejudge(roots, evidence, output),
+        args::Report::Rejudge { evidence, output } => {
+            keep([&evidence.report], output).and_then(|()| verify::rejudge(roots, evidence, output))
+        }
         args::Report::Sign {
             evidence,
             key,
@@ -102,13 +107,14 @@ pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
         args::Report::Matrix { reports, output } => write_matrix(reports, output),
         args::Report::Compare { before, after } => compare_reports(roots, before, after),
         args::Report::Junit { report, output } => {
-            read_report(report).and_then(|report| write(output, &junit::xml(&report)?))
+            let read = keep([report], output).and_then(|()| read_report(report));
+            read.and_then(|report| write(output, &junit::xml(&report)?))
         }
         args::Report::Summary { report } => read_report(report).map(|report| {
             out!("{}", summary::markdown(&report));
             Exit::Conforms
         }),
-        args::Report::Merge { reports, output } => merge_reports(reports, output),
+        args::Report::Merge { reports, output } => keep(reports, output).and_then(|()| merge_reports(reports, output)),
     };
     done.unwrap_or_else(|error| bad_input(&error, error.help()))
 }
@@ -138,6 +144,13 @@ fn read_timeline(path: &Path) -> Result<Timeline, InputError> {
         Ok(Err(source)) => Err(InputError::Timeline { path, source }),
         Err(source) => Err(InputError::Io { path, source }),
     }
+}
+
+/// Checks that no input is overwritten.
+fn keep<'p>(inputs: impl IntoIterator<Item = &'p PathBuf>, output: &Path) -> Result<(), InputError> {
+    let mut same = inputs.into_iter().filter(|input| file::is_same(input, output));
+    same.next()
+        .map_or(Ok(()), |input| Err(InputError::Overwritten(input.clone())))
 }
 
 fn write(path: &Path, text: &str) -> Result<Exit, InputError> {

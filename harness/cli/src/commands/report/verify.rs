@@ -148,6 +148,11 @@ fn with_evidence(
     let Evidence {
         cases: more, timelines, ..
     } = evidence;
+    if report.cases.iter().any(|case| case.evidence.is_some()) && !timelines.is_dir() {
+        errln!("error: there is no folder {}", timelines.display());
+        errln!("help: name the folder of the report's timelines with --timelines");
+        return Exit::BadInput;
+    }
     let mut overridden = BTreeSet::new();
     let suite = Suite::load(roots).and_then(Suite::whole).and_then(|suite| {
         let more = Suite::load_files(roots, more)?.whole()?;

@@ -113,6 +113,7 @@ pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verifi
     let mut verification = Verification::default();
     let again = Again::of(report, context);
     let mut cases = Vec::new();
+    let mut confirmed = Vec::new();
     for (reported, again) in report.cases.iter().zip(&again.cases) {
         match (reported.result, &reported.evidence) {
             (CaseOutcome::Unsupported, None) => verification.unsupported += 1,
@@ -130,17 +131,17 @@ pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verifi
         };
         let differing = differ::objections(&case.name.to_string(), reported, &case);
         let judged = again.is_ok() && reported.evidence.is_some();
-        verification.confirmed += usize::from(judged && differing.is_empty());
+        confirmed.push(judged && differing.is_empty());
         verification.objections.extend(differing);
         cases.push(case);
     }
     build::settle(&mut cases);
-    for (reported, case) in report.cases.iter().zip(&cases) {
+    for ((reported, case), confirmed) in report.cases.iter().zip(&cases).zip(confirmed) {
         let result = |case: &CaseReport| BTreeMap::from([("result", case.result)]);
         let of = case.name.to_string();
-        verification
-            .objections
-            .extend(differ::objections(&of, &result(reported), &result(case)));
+        let differing = differ::objections(&of, &result(reported), &result(case));
+        verification.confirmed += usize::from(confirmed && differing.is_empty());
+        verification.objections.extend(differing);
     }
     verification.not_selected = context.cases.len().saturating_sub(report.suite.cases);
     verification.missing = report.missing_runs();
