@@ -1,6 +1,6 @@
 //! `baton scale`.
 
-use std::{fs, num::NonZeroUsize, path::Path, sync::Arc, time::Duration};
+use std::{num::NonZeroUsize, path::Path, sync::Arc, time::Duration};
 
 use baton_cluster::{
     error_chain::error_chain,
@@ -24,12 +24,12 @@ use super::{Exit, bad_input, not_loaded, run::refused};
 use crate::{
     args::{ScaleBackend, ScaleRun},
     backend::{self, BackendError},
-    files::Roots,
+    files::{self, Roots},
     interrupt::Interrupt,
     load::{self, Suite},
     options::RunOptions,
     report::file,
-    scale::{self, page, table},
+    scale::{self, ScaleError, page, table},
     terminal::{err, errln, out, outln},
 };
 
@@ -57,6 +57,11 @@ pub(super) fn write_page(result: &Path, out: &Path) -> Exit {
         Ok(report) => report,
         Err(exit) => return exit,
     };
+    if file::is_same(result, out) {
+        errln!("error: {} is read, and would be overwritten", result.display());
+        errln!("help: name another file with --out");
+        return Exit::BadInput;
+    }
     let page = page::render(&report).map_err(|error| error.to_string());
     match page.and_then(|page| file::write(out, page.as_bytes()).map_err(|error| error.to_string())) {
         Ok(()) => Exit::Conforms,
@@ -70,7 +75,7 @@ pub(super) fn write_page(result: &Path, out: &Path) -> Exit {
 /// Reads a result; a message names what is wrong with it.
 fn read(path: &Path) -> Result<ScaleReport, Exit> {
     let help = "`baton scale --json FILE` writes results";
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = files::read_text(path).map_err(|error| {
         errln!("error: cannot read {}: {error}", path.display());
         errln!("help: {help}");
         Exit::BadInput
@@ -89,6 +94,11 @@ pub(super) fn scale(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Exit {
     }
     if let (Some(json), true) = (&arguments.json, arguments.json == arguments.page) {
         errln!("error: --json and --page both name {}", json.display());
+        return Exit::BadInput;
+    }
+    if let Some((option, backend)) = useless(arguments) {
+        errln!("error: {option} is about other clusters than those of this run");
+        errln!("help: add --backend {backend}, or leave {option} out");
         return Exit::BadInput;
     }
     for path in [&arguments.json, &arguments.page].into_iter().flatten() {
@@ -115,9 +125,25 @@ pub(super) fn scale(all: &Suite, roots: &Roots, arguments: &ScaleRun) -> Exit {
     }
 }
 
+/// Returns an option that has no effect with the backend of a run, and the backend that it is for.
+fn useless(arguments: &ScaleRun) -> Option<(&'static str, &'static str)> {
+    match arguments.backend {
+        ScaleBackend::Kubeconfig => arguments.assets.as_ref().map(|_| ("--assets", "envtest")),
+        _ if arguments.kubeconfig.is_some() => Some(("--kubeconfig", "kubeconfig")),
+        ScaleBackend::Embedded => arguments.assets.as_ref().map(|_| ("--assets", "envtest")),
+        ScaleBackend::Envtest => None,
+    }
+}
+
 fn measure(options: &RunOptions, parameters: Parameters, arguments: &ScaleRun) -> Exit {
     let report = match scale::scale(options, parameters, &|line| errln!("{line}")) {
         Ok(report) => report,
+        Err(error @ ScaleError::Unsupported(_)) => {
+            return bad_input(
+                &error,
+                "leave --rate out, or add the option to `settable` in the target file",
+            );
+        }
         Err(error) => {
             errln!("error: {}", error.chain());
             return Exit::Broken;

@@ -18,7 +18,7 @@ use std::{
 use baton_cluster::{
     actions::{self, ActionError, BATON},
     error_chain::error_chain,
-    fleet::{Cluster, Fleet, FleetError, Request, RequestCounts, TimeMode},
+    fleet::{Cluster, Fleet, FleetError, Request, RequestCounts, TargetLocation, TimeMode},
     runner::{Running, TargetError},
     scratch::Scratch,
 };
@@ -28,7 +28,7 @@ use baton_core::{
     names::{CaseId, ClusterName},
     scale::{
         judge::Judge,
-        parameters::Parameters,
+        parameters::{Parameters, RATE},
         report::{self, Bucket, Cost, End, Machine, Refusals, ScaleReport},
         workloads::Layout,
     },
@@ -65,6 +65,9 @@ pub enum ScaleError {
     /// The target does not run.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// The target cannot run as the parameters ask.
+    #[error("the target cannot run as this measurement asks: it {0}")]
+    Unsupported(String),
     /// A cluster refused a workload or a taint.
     #[error("{what} failed")]
     Refused {
@@ -131,7 +134,7 @@ pub fn scale(options: &RunOptions, parameters: Parameters, say: &dyn Fn(&str)) -
     } else {
         tokio::runtime::Builder::new_multi_thread().enable_all().build()?
     };
-    let case = case(options, &parameters);
+    let case = case(options, &parameters)?;
     runtime.block_on(async {
         let (began, load) = (Instant::now(), Usage::read().load);
         let request = Request {
@@ -169,9 +172,9 @@ pub fn scale(options: &RunOptions, parameters: Parameters, say: &dyn Fn(&str)) -
 }
 
 /// The case that backends ask for. It has no steps.
-fn case(options: &RunOptions, parameters: &Parameters) -> Case {
+fn case(options: &RunOptions, parameters: &Parameters) -> Result<Case, ScaleError> {
     let gates = ["Failover", "StatefulFailoverInjection"];
-    let case = Case {
+    let mut case = Case {
         id: CaseId::new("scale"),
         labels: BTreeMap::new(),
         area: "scale".to_owned(),
@@ -188,8 +191,18 @@ fn case(options: &RunOptions, parameters: &Parameters) -> Case {
         invariants: std::collections::BTreeSet::new(),
         exempt: BTreeMap::new(),
     };
-    let controller = options.target.setup_of(&case);
-    Case { controller, ..case }
+    let target = &options.target;
+    let starts = target.location() == TargetLocation::Beside;
+    if starts && target.cannot_take(&case).is_some() {
+        // Limits that the target does not have need not be lifted.
+        let wanted = parameters.rate.is_some().then_some(RATE);
+        case.controller.options.retain(|name, _| Some(name.as_str()) == wanted);
+    }
+    if let Some(reason) = target.cannot_take(&case).filter(|_| starts) {
+        return Err(ScaleError::Unsupported(reason));
+    }
+    let controller = target.setup_of(&case);
+    Ok(Case { controller, ..case })
 }
 
 /// State of a run.

@@ -223,6 +223,9 @@ fn a_target_that_does_not_move_ends_with_the_figures_so_far() {
     assert_eq!(broken, [(Broken::NeverMoved, 12)]);
 }
 
+/// A target without the option for the rate.
+const MINIMAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/targets/minimal.yaml");
+
 fn baton(arguments: &[&str]) -> Output {
     program().arg("scale").args(arguments).output().unwrap()
 }
@@ -239,6 +242,9 @@ fn baton(arguments: &[&str]) -> Output {
 #[case::limit(&["--limit", "soon"], "expected a time such as 60s or 5m", "--help")]
 #[case::target(&["--target", "nowhere.yaml"], "nowhere.yaml", "fixtures/targets/")]
 #[case::page(&["--page", "/nowhere/page.html"], "cannot write /nowhere/page.html", "")]
+#[case::other_clusters(&["--kubeconfig", "nowhere"], "--kubeconfig is about other clusters", "--backend kubeconfig")]
+#[case::other_servers(&["--assets", "nowhere"], "--assets is about other clusters", "--backend envtest")]
+#[case::no_such_option(&["--target", MINIMAL, "--rate", "2"], "needs the option resource-eviction-rate=2", "leave --rate out")]
 #[case::compare(&["compare", "nowhere.json", "nowhere.json"], "cannot read nowhere.json", "baton scale --json FILE")]
 fn what_does_not_fit_is_refused(#[case] arguments: &[&str], #[case] cause: &str, #[case] remedy: &str) {
     let output = baton(arguments);
@@ -258,6 +264,12 @@ fn results_are_written_and_compared() {
     assert!(told.contains("complete: 5 workloads placed"), "{told}");
     let second = baton(&["--workloads", "8", "--real-time", "--json", &other]);
     assert_eq!(second.status.code(), Some(0), "{second:?}");
+    let over = baton(&["page", &one, "--out", &one]);
+    let error = String::from_utf8(over.stderr).unwrap();
+    assert!(
+        over.status.code() == Some(2) && error.contains("would be overwritten"),
+        "{error}"
+    );
     let report = ScaleReport::read(&fs::read_to_string(&one).unwrap()).unwrap();
     assert_eq!((report.end, report.parameters.workloads), (End::Complete, 5));
     let page = fs::read_to_string(page).unwrap();

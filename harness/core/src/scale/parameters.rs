@@ -139,7 +139,7 @@ impl Parameters {
     /// The options of the target that the parameters ask for, by name.
     pub fn options(&self) -> Vec<(String, String)> {
         let option = |name: &str, value: f64| (name.to_owned(), value.to_string());
-        let mut options = vec![option("resource-eviction-rate", self.rate.unwrap_or(OPEN))];
+        let mut options = vec![option(RATE, self.rate.unwrap_or(OPEN))];
         #[expect(clippy::cast_precision_loss, reason = "numbers of members are small")]
         let share = self.failing as f64 / self.members as f64;
         if share > UNHEALTHY_THRESHOLD {
@@ -148,6 +148,9 @@ impl Parameters {
         options
     }
 }
+
+/// The option of a target for evictions per second.
+pub const RATE: &str = "resource-eviction-rate";
 
 /// Parameters that do not fit together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
