@@ -210,6 +210,9 @@ fn asked(wanted: &Selection) -> String {
 }
 
 fn what_there_is(cases: &[Case]) -> String {
+    if cases.is_empty() {
+        return "there are no cases here".to_owned();
+    }
     let mut areas: BTreeMap<&str, usize> = BTreeMap::new();
     for case in cases {
         *areas.entry(&case.area).or_default() += 1;

@@ -1,5 +1,7 @@
 //! Suggestions for misspelt names.
 
+use std::collections::BTreeSet;
+
 /// Returns the nearest of the possible names, if one is near enough to be the intended one.
 pub fn nearest<'a>(name: &str, possible: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const NEAR_ENOUGH: f64 = 0.75;
@@ -31,7 +33,8 @@ pub fn suggestion<'a>(name: &str, possible: impl IntoIterator<Item = &'a str> + 
     if let Some(near) = nearest(name, possible.clone()) {
         return format!("did you mean `{near}`?");
     }
-    let all: Vec<_> = possible.into_iter().collect();
+    let mut seen = BTreeSet::new();
+    let all: Vec<_> = possible.into_iter().filter(|name| seen.insert(*name)).collect();
     match all.len() {
         0 => "there are none".to_owned(),
         1..=MANY => format!("expected one of {}", all.join(", ")),

@@ -167,6 +167,11 @@ fn carry_out(cli: &Cli) -> Exit {
 
 /// Checks cases and rules, and prints what is wrong with them.
 fn lint_suite(suite: &Suite, roots: &Roots) -> Exit {
+    if suite.cases.is_empty() {
+        errln!("error: there are no cases to check");
+        errln!("help: cases are YAML files below cases/, or in the folder that is named");
+        return Exit::BadInput;
+    }
     let findings = match lint::look(roots, &suite.cases).with_refused(roots, &suite.cases) {
         Ok(findings) => findings,
         Err(error) => {
