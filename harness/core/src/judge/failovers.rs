@@ -65,6 +65,8 @@ pub struct Task {
     /// The moment at which the migration was called off: the scheduling result named the cluster again, or the binding was
     /// deleted.
     pub called_off: Option<Moment>,
+    /// Set if it says its purge mode.
+    names_mode: bool,
     /// Moves of copies of the workload before it was written.
     moves_before: usize,
     /// The first moment at which its state had changed to values that were not collected of the old copy, with the new state.
@@ -226,6 +228,7 @@ fn new_task(
         workload,
         from: ClusterName::new(text(task, "fromCluster")),
         purge_mode: purge_mode(task, binding),
+        names_mode: !text(task, "purgeMode").is_empty(),
         first_state: state(task),
         state: state(task),
         before: names(list(task, "/clustersBeforeFailover").iter()),
@@ -281,8 +284,8 @@ fn note_change(known: &mut Task, task: &Value, entry: &Entry, binding: &Value, c
     let mut now = state(task);
     if copies.moves_of(&known.workload) == known.moves_before {
         let named = text(task, "purgeMode");
-        if !named.is_empty() {
-            known.purge_mode = named;
+        if !known.names_mode && !named.is_empty() {
+            (known.purge_mode, known.names_mode) = (named, true);
         }
         if known.before.is_empty() {
             known.before = names(list(task, "/clustersBeforeFailover").iter());
