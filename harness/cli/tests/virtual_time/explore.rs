@@ -479,7 +479,10 @@ fn journal(folder: &Path) -> Vec<String> {
 }
 
 fn plans(folder: &Path) -> usize {
-    journal(folder).iter().filter(|line| line.starts_with(r#"{"plan""#)).count()
+    journal(folder)
+        .iter()
+        .filter(|line| line.starts_with(r#"{"plan""#))
+        .count()
 }
 
 #[test]
