@@ -42,13 +42,14 @@ use self::follow::{Follow, Stopped};
 use crate::{
     options::RunOptions,
     scale::processes::{Load, Usage},
+    show::count,
 };
 
 /// Number of clusters that are tainted at the same time.
 const TAINTED_AT_ONCE: usize = 100;
 
 /// Number of missing workloads that are named.
-const NAMED: usize = 5;
+pub(crate) const NAMED: usize = 5;
 
 /// Extra time for late mistakes: after placing, so that no change is on its way, and after the last move.
 const LINGER: Duration = Duration::from_secs(5);
@@ -331,7 +332,8 @@ impl Run<'_> {
             other => other?,
         }
         (self.say)(&format!(
-            "{workloads} workloads placed after {:.1} s",
+            "{} placed after {:.1} s",
+            count(workloads, "workload"),
             figures.placing.as_secs_f64()
         ));
         self.watched(running, follow.linger(LINGER)).await?;

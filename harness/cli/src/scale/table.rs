@@ -8,6 +8,7 @@ use baton_core::scale::{
     report::{End, ScaleReport},
 };
 
+use super::NAMED;
 use crate::show::{count, table};
 
 /// Share of processor time of other programs above which figures are not those of the target alone.
@@ -158,9 +159,10 @@ pub fn warnings(report: &ScaleReport) -> String {
         let _ = writeln!(text, "not judged: {sentence}");
     }
     if report.end != End::Complete && !report.missing.is_empty() {
+        let more = if report.missing.len() < NAMED { "" } else { ", …" };
         let _ = writeln!(
             text,
-            "error: {}; missing: {}, …",
+            "error: {}; missing: {}{more}",
             report.end.words(),
             report.missing.join(", ")
         );
