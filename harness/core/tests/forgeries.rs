@@ -205,6 +205,11 @@ const RESULTS: &[Forgery] = &[
     ("deviates becomes inconclusive", |it| {
         it.whitewash(CaseOutcome::Inconclusive);
     }),
+    ("deviates becomes inconclusive, also in the summary", |it| {
+        it.case(FAILING).result = CaseOutcome::Inconclusive;
+        it.report.summary.cases.deviating -= 1;
+        it.report.summary.cases.inconclusive += 1;
+    }),
     ("deviates becomes a known deviation", |it| {
         it.case(FAILING).result = CaseOutcome::KnownDeviation;
     }),

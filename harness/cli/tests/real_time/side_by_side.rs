@@ -235,7 +235,11 @@ fn cases_beside_each_other_come_to_the_same_as_one_after_the_other() {
             continue;
         }
         let begins = |name: &str| told.iter().position(|it| *it == format!("begins {name}")).unwrap();
-        let ends = |name: &&str| told.iter().position(|it| *it == format!("ends {name}")).unwrap();
+        // On a busy machine, a case may have to be run again, alone.
+        let ends = |name: &&str| {
+            let ends = [format!("ends {name}"), format!("again {name}")];
+            told.iter().position(|it| ends.contains(it)).unwrap()
+        };
         assert!(TOGETHER.iter().map(ends).max().unwrap() < begins(ALONE), "{told:?}");
         for evidence in fs::read_dir(plane.folder.path().join("timelines-3")).unwrap() {
             let text = fs::read_to_string(evidence.unwrap().path()).unwrap();

@@ -124,9 +124,10 @@ pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verifi
             verification.objections.push(objection.clone());
             reported
         });
-        // The result depends on all cases and is compared below.
+        // The result of a case that could be judged depends on all cases, and is compared below.
+        let is_judged = reported.result.is_judged() && case.result.is_judged();
         let case = CaseReport {
-            result: reported.result,
+            result: if is_judged { reported.result } else { case.result },
             ..older::as_reported(reported, case.clone())
         };
         let differing = differ::objections(&case.name.to_string(), reported, &case);
