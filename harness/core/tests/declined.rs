@@ -133,7 +133,7 @@ fn a_case_that_an_implementation_does_not_support_has_no_result(
     assert_eq!(verdict.unsupported.as_deref(), Some(LACKS));
 }
 
-/// What an implementation lacks later on does not excuse what it did before.
+/// A feature that an implementation lacks later on excuses nothing that it did before.
 #[test]
 fn a_deviation_before_an_unsupported_step_counts() {
     let verdict = ended_as_unsupported(false, Consequence::Deviation);

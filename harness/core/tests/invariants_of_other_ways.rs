@@ -34,7 +34,7 @@ fn item(cluster: &str, health: &str, status: Value) -> Value {
     json!({"clusterName": cluster, "health": health, "status": status})
 }
 
-/// What invariants refute, of those that say something about tasks, states and labels.
+/// Requirements that the invariants about tasks, states and labels refute.
 fn refuted(story: Story, gates: bool) -> Vec<String> {
     let mut plan = Plan::of(&common::case("proposal/deployment-directly.yaml"));
     plan.controller = with(gates, &[]);

@@ -141,7 +141,7 @@ pub enum Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Part {
-    /// Which part.
+    /// The shard.
     pub shard: Shard,
     /// Number of its plans, also of those that are not run.
     pub plans: usize,

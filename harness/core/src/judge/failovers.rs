@@ -278,7 +278,7 @@ impl<'a> Copies<'a> {
 
 /// Takes in another revision of a task.
 ///
-/// What the task lacks may come with a later write, as long as nothing has moved. After that, its state may follow the
+/// Fields that the task lacks may come with a later write, as long as nothing has moved. After that, its state may follow the
 /// status of the old copy: no document says that the collection ends when the task is written.
 fn note_change(known: &mut Task, task: &Value, entry: &Entry, binding: &Value, copies: &Copies<'_>) {
     let mut now = state(task);

@@ -30,7 +30,7 @@ pub struct Judged {
     pub given_up: Option<Finding>,
     /// The feature that the implementation lacks, if the run ended for that and nothing was found before.
     pub unsupported: Option<String>,
-    /// Set if the run ended early for a reason that is no deviation.
+    /// Set if the run ended early for another reason than a deviation.
     pub ended_early: bool,
     pub snapshots: Vec<SnapshotText>,
 }
