@@ -32,7 +32,8 @@ use crate::{
 /// Default grace period of an eviction under Gracefully.
 const GRACE: Duration = Duration::from_secs(600);
 
-/// A workload without an event for this time will not move any more. Longer than the grace period.
+/// A workload without an event for this time will not move any more, unless it waits for its turn at a rate. Longer than the
+/// grace period.
 const AT_REST: Duration = Duration::from_secs(900);
 
 /// Replicas of a workload that has moved without an event for this time will not be changed any more.
@@ -50,6 +51,10 @@ pub struct Judge {
     workloads: Vec<Workload>,
     /// The rate of each failing cluster, if there is one.
     rates: BTreeMap<ClusterName, RateCheck>,
+    /// Time between two evictions from one cluster at the rate.
+    turn: Duration,
+    /// The last eviction.
+    last_turn: Duration,
     violations: Violations,
     progress: Progress,
     revisions: u64,
@@ -85,6 +90,10 @@ impl Judge {
             failed_at: None,
             workloads: (0..parameters.workloads).map(workload).collect(),
             rates: layout.failing().iter().filter_map(check).collect(),
+            turn: parameters.rate.map_or(Duration::ZERO, |rate| {
+                Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX)
+            }),
+            last_turn: Duration::ZERO,
             violations: Violations::default(),
             progress: Progress::default(),
             revisions: 0,
@@ -283,6 +292,7 @@ impl Judge {
             let is_new = bound.tasks.contains(cluster) && !workload.bound.tasks.contains(cluster);
             if is_new && workload.had_task.insert(cluster.clone()) {
                 workload.times.task.get_or_insert(at);
+                self.last_turn = at;
                 let too_early = self.rates.get_mut(cluster).is_some_and(|rate| rate.is_too_early(at));
                 if too_early {
                     let seen = format!("its eviction from {cluster} came before the rate allows it");
@@ -322,7 +332,11 @@ impl Judge {
             if !workload.affected {
                 continue;
             }
-            let quiet = now.saturating_sub(workload.last);
+            let waits_from = match workload.times.task {
+                Some(_) => workload.last,
+                None => workload.last.max(self.last_turn).saturating_add(self.turn),
+            };
+            let quiet = now.saturating_sub(waits_from);
             let at_rest = self.is_exact && quiet >= AT_REST;
             let is_final = at_rest || (is_complete && quiet >= FINAL);
             let total = workload.bound.total();

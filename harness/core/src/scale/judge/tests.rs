@@ -242,6 +242,21 @@ fn evictions_keep_the_rate() {
     }
 }
 
+/// A workload that waits for its turn is not at rest.
+#[test]
+fn a_queue_is_judged_only_after_a_turn() {
+    let mut story = Story::new(DIRECTLY, Some(0.001), true);
+    story.placed(0).placed(1).fail();
+    story.later(1000);
+    moves(&mut story, &state(0));
+    story.binding(0, &["b"], &[], &["b"]);
+    let last = Duration::from_secs(story.at);
+    story.judge.finish(last + Duration::from_secs(1800), false);
+    assert_eq!(story.found(), []);
+    story.judge.finish(last + Duration::from_secs(1900), false);
+    assert_eq!(story.found(), [Broken::NeverMoved]);
+}
+
 #[test]
 fn what_is_left_is_judged_only_when_nothing_happens_any_more() {
     let unmoved = || Story::failed(DIRECTLY, true);
