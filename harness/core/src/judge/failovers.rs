@@ -50,7 +50,7 @@ pub struct Task {
     /// `preservedLabelState`, as it was first written. An implementation may write a task in several writes: this one holds
     /// what is in it before the old copy begins to go, or the new one exists.
     pub first_state: BTreeMap<String, String>,
-    /// `preservedLabelState`, as it was last written from the status that was collected of the old copy.
+    /// `preservedLabelState`, as it was last written with values that the old copy reports.
     pub state: BTreeMap<String, String>,
     /// `clustersBeforeFailover`.
     pub before: BTreeSet<ClusterName>,
@@ -69,7 +69,7 @@ pub struct Task {
     names_mode: bool,
     /// Moves of copies of the workload before it was written.
     moves_before: usize,
-    /// The first moment at which its state had changed to values that were not collected of the old copy, with the new state.
+    /// The first moment at which its state had changed to values that the old copy does not report, with the new state.
     pub state_changed: Option<(Moment, BTreeMap<String, String>)>,
 }
 
@@ -281,7 +281,7 @@ impl<'a> Copies<'a> {
 /// Fields that the task lacks may come with a later write, as long as nothing has moved. After that, its state may follow the
 /// status of the old copy: no document says that the collection ends when the task is written.
 fn note_change(known: &mut Task, task: &Value, entry: &Entry, binding: &Value, copies: &Copies<'_>) {
-    let mut now = state(task);
+    let now = state(task);
     if copies.moves_of(&known.workload) == known.moves_before {
         let named = text(task, "purgeMode");
         if !known.names_mode && !named.is_empty() {
@@ -306,7 +306,7 @@ fn note_change(known: &mut Task, task: &Value, entry: &Entry, binding: &Value, c
     };
     let is_whole = known.state.keys().all(|alias| now.contains_key(alias));
     if is_whole && now.iter().all(follows) {
-        known.state = std::mem::take(&mut now);
+        known.state = now;
     } else if known.state_changed.is_none() {
         known.state_changed = Some((entry.into(), now));
     }
@@ -326,7 +326,7 @@ fn holds(status: &Value, value: &str) -> bool {
 
 /// The part of the policy that a task follows, by its reason or, if the reason says nothing, by the only part that the policy
 /// has: `application` or `cluster`.
-fn failure_kind(task: &Value, binding: &Value) -> Option<&'static str> {
+fn part_of_policy(task: &Value, binding: &Value) -> Option<&'static str> {
     match task["reason"].as_str() {
         Some("ApplicationFailure") => Some("application"),
         Some("TaintUntolerated") => Some("cluster"),
@@ -346,8 +346,8 @@ fn purge_mode(task: &Value, binding: &Value) -> String {
     if !own.is_empty() {
         return own;
     }
-    let kind = failure_kind(task, binding);
-    let policy = kind.and_then(|kind| binding.pointer(&format!("/spec/failover/{kind}")));
+    let part = part_of_policy(task, binding);
+    let policy = part.and_then(|part| binding.pointer(&format!("/spec/failover/{part}")));
     policy.filter(|it| it.is_object()).map_or_else(String::new, |policy| {
         policy["purgeMode"].as_str().unwrap_or(DEFAULT_MODE).to_owned()
     })
