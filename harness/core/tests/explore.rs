@@ -381,6 +381,7 @@ fn a_journal_is_read_up_to_the_line_that_a_killed_process_left() {
 #[case::one_of_three(&[(2, 3, 4)], &["1/3", "3/3"], 2)]
 #[case::two_of_three(&[(1, 3, 4), (2, 3, 4)], &["3/3"], 6)]
 #[case::a_shard_and_the_whole(&[(2, 3, 4), (1, 1, 12)], &[], 10)]
+#[case::a_shard_that_cannot_be(&[(2, 3, 4), (5, 3, 7)], &["1/3", "3/3"], 2)]
 #[case::shards_of_two_splits(&[(1, 3, 4), (2, 3, 4), (1, 4, 3)], &["3/3"], 6)]
 fn a_journal_knows_which_plans_it_lacks(
     #[case] parts: &[(usize, usize, usize)],
@@ -402,6 +403,20 @@ fn a_journal_knows_which_plans_it_lacks(
         (told, journal.not_run()),
         (missing.iter().map(ToString::to_string).collect(), not_run)
     );
+}
+
+#[test]
+fn an_absurd_number_of_shards_is_no_burden() {
+    let shard = Shard {
+        number: 1,
+        of: usize::MAX,
+    };
+    let part = Entry::Part(Part {
+        shard,
+        plans: usize::MAX,
+    });
+    let journal = Journal::read(&written(1, &[part])).unwrap();
+    assert_eq!((journal.missing().len(), journal.not_run()), (100, usize::MAX));
 }
 
 #[test]

@@ -206,9 +206,10 @@ impl Journal {
                     journal.known.extend(known);
                     journal.baseline.extend(baseline);
                 }
-                Ok(Entry::Part(Part { shard, plans })) => {
+                Ok(Entry::Part(Part { shard, plans })) if shard.exists() => {
                     journal.parts.insert(shard, plans);
                 }
+                Ok(Entry::Part(_)) => {}
                 // A process that was killed leaves a line without an end, and one that continues ends it.
                 Err(error) if error.is_eof() => {}
                 Err(source) => {
@@ -273,23 +274,24 @@ impl Journal {
 
     /// Number of plans that have no line: the parts have them, but they were not run.
     pub fn not_run(&self) -> usize {
-        let of_split = self.split().filter_map(|shard| self.parts.get(&shard));
-        of_split.sum::<usize>().saturating_sub(self.plans().len())
+        let of = self.split();
+        let of_split = self.parts.iter().filter(|(shard, _)| Some(shard.of) == of);
+        let plans = of_split.fold(0, |sum: usize, (_, plans)| sum.saturating_add(*plans));
+        plans.saturating_sub(self.plans().len())
     }
 
-    /// Parts whose journals were not merged into this one.
+    /// Parts whose journals were not merged into this one, the first hundred of them.
     pub fn missing(&self) -> Vec<Shard> {
-        self.split().filter(|shard| !self.parts.contains_key(shard)).collect()
+        const MOST: usize = 100;
+        let of = self.split().unwrap_or(0);
+        let all = (1..=of).map(|number| Shard { number, of });
+        all.filter(|shard| !self.parts.contains_key(shard)).take(MOST).collect()
     }
 
-    /// All parts of the split of which most is there. Journals of several splits can be merged.
-    fn split(&self) -> impl Iterator<Item = Shard> {
+    /// Number of parts in the split of which least is missing. Journals of several splits can be merged.
+    fn split(&self) -> Option<usize> {
         let present = |of: usize| self.parts.keys().filter(|shard| shard.of == of).count();
         let splits: BTreeSet<usize> = self.parts.keys().map(|shard| shard.of).collect();
-        let least_missing = splits.into_iter().min_by_key(|of| of - present(*of));
-        (1..=least_missing.unwrap_or(0)).map(move |number| Shard {
-            number,
-            of: least_missing.unwrap_or(0),
-        })
+        splits.into_iter().min_by_key(|of| of.saturating_sub(present(*of)))
     }
 }
