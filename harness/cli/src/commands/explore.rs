@@ -106,7 +106,7 @@ pub(super) fn explore(
 fn nothing_to_explore(arguments: &args::ExploreRun) -> Option<(&'static str, &'static str)> {
     if moments(arguments).is_some() {
         None
-    } else if arguments.plans == Some(0) && !arguments.worker || arguments.budget == Some(Duration::ZERO) {
+    } else if (arguments.plans == Some(0) && !arguments.worker) || arguments.budget == Some(Duration::ZERO) {
         Some(("no plan may be run", "give --plans or --budget a number above 0"))
     } else if arguments.max_plan_time.is_zero() {
         Some(("no plan may take any time", "give --max-plan-time a time above 0s"))

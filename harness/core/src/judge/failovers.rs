@@ -15,6 +15,12 @@ use crate::{
     workload::Workload,
 };
 
+/// Reason of a task because of a taint (PRG-07).
+pub const BY_TAINT: &str = "TaintUntolerated";
+
+/// Reason of a task because of an unhealthy workload (PRG-07).
+pub const BY_APPLICATION: &str = "ApplicationFailure";
+
 /// Purge mode of a policy that sets a failover without a mode (POL-05).
 pub const DEFAULT_MODE: &str = "Gracefully";
 
@@ -328,8 +334,8 @@ fn holds(status: &Value, value: &str) -> bool {
 /// has: `application` or `cluster`.
 fn part_of_policy(task: &Value, binding: &Value) -> Option<&'static str> {
     match task["reason"].as_str() {
-        Some("ApplicationFailure") => Some("application"),
-        Some("TaintUntolerated") => Some("cluster"),
+        Some(BY_APPLICATION) => Some("application"),
+        Some(BY_TAINT) => Some("cluster"),
         _ => {
             let failover = binding.pointer("/spec/failover")?;
             let mut parts = ["application", "cluster"]

@@ -12,7 +12,7 @@ use crate::{
     case::model::Invariant,
     judge::{
         allowances::Allowances,
-        failovers::{self, Task},
+        failovers::{self, BY_APPLICATION, BY_TAINT, Task},
         order::{Before, Placed},
     },
     plan::{Plan, time_factor::faster_setup},
@@ -24,12 +24,6 @@ use crate::{
 
 /// Taints say when they came in whole seconds.
 pub(super) const TICK: Duration = Duration::from_millis(1500);
-
-/// Reason of a task because of a taint (PRG-07).
-const BY_TAINT: &str = "TaintUntolerated";
-
-/// Reason of a task because of an unhealthy workload (PRG-07).
-pub(super) const BY_APPLICATION: &str = "ApplicationFailure";
 
 /// Time in which a binding or a Work repeats the health of a copy.
 const REPEATED: Duration = Duration::from_secs(5);
@@ -343,8 +337,8 @@ fn items<'a>(revision: &'a Revision, pointer: &str) -> impl Iterator<Item = &'a 
     items.into_iter().flatten()
 }
 
-/// Minimum time to keep an old copy: the period in the task, if policy or option says the same; otherwise the shorter of these
-/// two. A task cannot give itself a period.
+/// Minimum time to keep an old copy: the period in the task or, if it has none, the shortest of policy, option and
+/// [`LEAST_PERIOD`]. A task cannot give itself a period below that, unless policy or option says the same.
 pub(super) fn period(history: &History<'_>, task: &Task, plan: Option<&Plan>) -> Duration {
     let Some((_, written)) = history.written(task) else {
         return Duration::ZERO;

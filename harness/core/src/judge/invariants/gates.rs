@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{Finding, Found, History, bindings, blaming, difference, finding, instances::Target, taints};
 use crate::{
     case::model::{Action, Invariant},
+    judge::failovers::BY_APPLICATION,
     plan::Plan,
     timeline::{Change, Entry, Event, HANDS, Mark, ObjectId},
 };
@@ -57,7 +58,7 @@ pub(super) fn off_moves_nothing(history: &History<'_>, target: &Target<'_>, plan
         let Some((entry, revision)) = history.written(task) else {
             continue;
         };
-        let by_application = bindings::reason(&revision.object, task) == Some(bindings::BY_APPLICATION);
+        let by_application = bindings::reason(&revision.object, task) == Some(BY_APPLICATION);
         if !by_application && revision.by.as_deref() != Some(HANDS) {
             let told = finding(
                 Invariant::GateOffMovesNothing,
