@@ -3,6 +3,7 @@
 //! show results.
 //! Figures and verdicts are in [`baton_core::scale`].
 
+mod error;
 mod follow;
 mod objects;
 pub mod page;
@@ -16,10 +17,9 @@ use std::{
 };
 
 use baton_cluster::{
-    actions::{self, ActionError, BATON},
-    error_chain::error_chain,
-    fleet::{Cluster, Fleet, FleetError, Request, RequestCounts, TargetLocation, TimeMode},
-    runner::{Running, TargetError},
+    actions::{self, BATON},
+    fleet::{Cluster, Fleet, Request, RequestCounts, TargetLocation, TimeMode},
+    runner::Running,
     scratch::Scratch,
 };
 use baton_core::{
@@ -36,8 +36,8 @@ use baton_core::{
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
-use thiserror::Error;
 
+pub use self::error::ScaleError;
 use self::follow::{Follow, Stopped};
 use crate::{
     options::RunOptions,
@@ -53,75 +53,6 @@ pub(crate) const NAMED: usize = 5;
 
 /// Extra time for late mistakes: after placing, so that no change is on its way, and after the last move.
 const LINGER: Duration = Duration::from_secs(5);
-
-/// Error when a run has no result.
-#[derive(Debug, Error)]
-pub enum ScaleError {
-    /// The operating system refused something that the harness needs.
-    #[error("cannot start the async runtime, or keep the log of the target")]
-    System(#[from] std::io::Error),
-    /// The clusters are broken.
-    #[error(transparent)]
-    Fleet(#[from] FleetError),
-    /// The target does not run.
-    #[error(transparent)]
-    Target(#[from] TargetError),
-    /// The target cannot run as the parameters ask.
-    #[error("the target cannot run as this measurement asks: it {0}")]
-    Unsupported(String),
-    /// A cluster refused a workload or a taint.
-    #[error("{what} failed")]
-    Refused {
-        /// Action, such as `creating the workload scale-000001`.
-        what: String,
-        /// Error from the API server.
-        source: Box<kube::Error>,
-    },
-    /// The definition of a kind cannot be read.
-    #[error("cannot read the definition of FlinkDeployments")]
-    Definition(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A cluster refused the definition of a kind.
-    #[error("defining FlinkDeployments on {cluster} failed")]
-    Define {
-        /// The cluster.
-        cluster: ClusterName,
-        /// The reason.
-        source: Box<ActionError>,
-    },
-    /// A cluster could not be tainted.
-    #[error("tainting {cluster} failed")]
-    Taint {
-        /// The cluster.
-        cluster: ClusterName,
-        /// The reason.
-        source: Box<ActionError>,
-    },
-    /// The target does not report the members as ready.
-    #[error("the target reported {ready} of {members} members as ready within {} s", waited.as_secs())]
-    NotReady {
-        /// Number of members that are ready.
-        ready: usize,
-        /// Number of members.
-        members: usize,
-        /// The time limit.
-        waited: Duration,
-    },
-    /// The target placed no workload on a member that fails.
-    #[error("the target placed no workload on a member that was to fail")]
-    NothingToMove,
-    /// Time does not pass because the target writes without waiting.
-    #[error("{revisions} revisions were written without time passing; the target seems to write in a hot loop")]
-    HotLoop {
-        /// Number of revisions at one moment.
-        revisions: u64,
-    },
-    /// The simulator of workloads failed.
-    #[error("the workload simulator failed: {0}")]
-    Simulator(String),
-    /// Clusters were lost.
-    #[error("clusters were lost during the run: {0}")]
-    Lost(String),
-}
 
 /// Measures a run, and returns its result, also where it did not complete. `say` gets a line at the end of each stage.
 ///
@@ -502,12 +433,5 @@ impl Started {
         for running in [self.controller, self.api].into_iter().flatten() {
             running.stop().await;
         }
-    }
-}
-
-impl ScaleError {
-    /// The error with its causes.
-    pub fn chain(&self) -> String {
-        error_chain(self)
     }
 }
