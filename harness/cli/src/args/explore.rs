@@ -10,7 +10,7 @@ use std::{
 use baton_core::{case::model::MoveFault, event::Shard};
 use clap::{Args, Subcommand};
 
-use super::values::{Named, duration};
+use super::values::{Named, at_least_one, duration};
 
 /// Options of `explore`.
 #[derive(Debug, Args)]
@@ -77,10 +77,10 @@ pub struct ExploreRun {
     #[arg(long, value_name = "PART/OF")]
     pub shard: Option<Shard>,
     /// Run N plans at once [default: one per processor]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = at_least_one)]
     pub jobs: Option<NonZeroUsize>,
     /// Explore in N processes, each with its own part of the plans; one that dies is started again
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub workers: Option<NonZeroUsize>,
     /// Set for such a process: it ends when its standard input is closed
     #[arg(long, hide = true, conflicts_with = "workers")]

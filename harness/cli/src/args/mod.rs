@@ -187,7 +187,7 @@ pub struct Run {
     pub loudness: Loudness,
     /// Number of cases to run at once [default: one per processor; eight with a target that is a program, which mostly
     /// waits; one on existing clusters]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
     pub jobs: Option<NonZeroUsize>,
     /// Run each case N times, each time with the next seed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
@@ -418,6 +418,18 @@ mod tests {
         let told = Cli::read(words).unwrap_err().to_string();
         assert!(told.contains(message), "{told}");
         assert!(told.contains("Usage: baton run"), "{told}");
+    }
+
+    #[test]
+    fn a_number_that_must_be_above_0_is_named_as_such() {
+        for words in ["run -j 0", "run -j many", "explore x --workers 0", "explore x -j -1"] {
+            let words = ["baton"].into_iter().chain(words.split(' '));
+            let told = Cli::read(words).unwrap_err().to_string();
+            assert!(
+                told.contains("expected a whole number above 0") || told.contains("unexpected argument"),
+                "{told}"
+            );
+        }
     }
 
     #[test]

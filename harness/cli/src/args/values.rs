@@ -1,6 +1,6 @@
 //! Values of options.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, num::NonZeroUsize, str::FromStr, time::Duration};
 
 use baton_core::{
     case::model::MoveFault,
@@ -30,6 +30,9 @@ pub enum ValueError {
     /// The number is out of range.
     #[error("expected a number above 0 and up to {0}")]
     Range(u32),
+    /// The text is not a whole number above 0.
+    #[error("expected a whole number above 0")]
+    Count,
     /// The text has no shares of kinds.
     #[error("expected shares of kinds, such as deployment=3,statefulset=1,flinkdeployment=1")]
     Shares,
@@ -104,6 +107,11 @@ impl<T: HasName> FromStr for Named<T> {
             ValueError::Name(names.join(", "))
         })
     }
+}
+
+/// Parses a whole number above 0.
+pub(super) fn at_least_one(text: &str) -> Result<NonZeroUsize, ValueError> {
+    text.parse().map_err(|_| ValueError::Count)
 }
 
 /// Parses a time, such as 60s or 5m.

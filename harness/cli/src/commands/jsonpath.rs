@@ -44,6 +44,9 @@ pub fn jsonpath(path: &str, file: &Path) -> Exit {
     match template.evaluate(&status) {
         Ok(found) => {
             outln!("{found}");
+            if !path.contains('{') {
+                errln!("warning: the path has no braces, so it is a text and not a path; did you mean '{{{path}}}'?");
+            }
             if let Some(reason) = why_no_label_value(&found) {
                 errln!("warning: this is not a valid label value: {reason}; an eviction that has to preserve it waits");
             }

@@ -92,10 +92,10 @@ fn timeline(file: &Path, is_recording: bool) -> Result<Timeline, Exit> {
             errln!("error: {} is empty: there is nothing to judge", file.display());
             return Err(Exit::BadInput);
         }
-        Ok(timeline) => match timeline.gap().filter(|_| !is_recording) {
+        Ok(timeline) => match missing(&timeline).filter(|_| !is_recording) {
             None => return Ok(timeline),
-            Some(line) => (
-                format!("entries are missing before line {line}"),
+            Some(missing) => (
+                missing,
                 "judge the whole file, as `baton run --timelines FOLDER` wrote it",
             ),
         },
@@ -103,6 +103,15 @@ fn timeline(file: &Path, is_recording: bool) -> Result<Timeline, Exit> {
     errln!("error: {}: {error}", file.display());
     errln!("help: {help}");
     Err(Exit::BadInput)
+}
+
+/// Returns which entries the timeline of a run lacks, if any.
+fn missing(timeline: &Timeline) -> Option<String> {
+    if let Some(line) = timeline.gap() {
+        return Some(format!("entries are missing before line {line}"));
+    }
+    let ends_early = timeline.begin().is_some() && !timeline.is_closed();
+    ends_early.then(|| "the last entries are missing: the timeline ends before the run did".to_owned())
 }
 
 /// The consequences of the requirements for the implementation of a target file.

@@ -47,6 +47,11 @@ pub(super) fn compare(one: &Path, other: &Path) -> Exit {
     for difference in compare::differences(&one, &other) {
         errln!("warning: the runs differ in {difference}");
     }
+    for (which, report) in [("first", &one), ("second", &other)] {
+        for reason in compare::reservations(report) {
+            errln!("warning: the {which} run does not count as it is: {reason}");
+        }
+    }
     outln!("{}", table::comparison(&one, &other));
     Exit::Conforms
 }

@@ -177,7 +177,16 @@ pub fn warnings(report: &ScaleReport) -> String {
 
 /// Two results side by side.
 pub fn comparison(one: &ScaleReport, other: &ScaleReport) -> String {
-    let mut table = table(&["FIGURE", &one.target, &other.target, "RATIO"]);
+    let is_same = one.target == other.target;
+    let head = |which: &str, report: &ScaleReport| {
+        if is_same {
+            format!("{} ({which})", report.target)
+        } else {
+            report.target.clone()
+        }
+    };
+    let (first, second) = (head("first", one), head("second", other));
+    let mut table = table(&["FIGURE", &first, &second, "RATIO"]);
     let figure = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |it| format!("{it:.3}"));
     for row in compare::rows(one, other) {
         let ratio = row.ratio().map_or_else(|| "-".to_owned(), |it| format!("{it:.2}"));

@@ -82,7 +82,7 @@ fn what_is_wrong_is_told_before_anything_boots() {
         "did you mean `LabelInjection`?",
     );
     assert_bad_input(&["run", "--shard", "3/2"], "such as 2/4");
-    assert_bad_input(&["run", "--jobs", "0"], "non-zero");
+    assert_bad_input(&["run", "--jobs", "0"], "expected a whole number above 0");
     // The reason is printed once, with the remedy in a target file.
     assert_bad_input(
         &["run", "--target", &format!("{here}/none.yaml")],
@@ -333,7 +333,7 @@ fn a_pass_on_a_later_try_stays_visible() {
     assert_eq!(results[1].failed_tries.len(), 0);
     let table = output::results(results.iter(), None);
     assert!(table.contains("conforms on try 3"), "{table}");
-    let explained = output::explanation(&results[0], None).unwrap();
+    let explained = output::explanation(&results[0], &output::FollowUp::default()).unwrap();
     assert!(
         explained.contains("try 1 failed: the controller under test cannot be started: not now"),
         "{explained}"

@@ -85,14 +85,17 @@ fn a_timeline_of_a_case_that_is_elsewhere_is_judged_with_its_file() {
         "{error}"
     );
     let text = fs::read_to_string(timeline).unwrap();
-    let lines = text.split_inclusive('\n').enumerate();
-    let some: String = lines.filter(|(index, _)| *index != 4).map(|(_, line)| line).collect();
-    fs::write(timeline, some).unwrap();
-    let (code, _, error) = baton(folder.path(), &["judge", timeline, "--case", &case]);
-    assert!(
-        code == Some(2) && error.contains("entries are missing before line 5"),
-        "{error}"
-    );
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let without_fifth = [&lines[..4], &lines[5..]].concat().concat();
+    let first_half = lines[..lines.len() / 2].concat();
+    for (some, expected) in [
+        (without_fifth, "entries are missing before line 5"),
+        (first_half, "the timeline ends before the run did"),
+    ] {
+        fs::write(timeline, some).unwrap();
+        let (code, _, error) = baton(folder.path(), &["judge", timeline, "--case", &case]);
+        assert!(code == Some(2) && error.contains(expected), "{error}");
+    }
 }
 
 #[test]
@@ -212,7 +215,7 @@ fn snapshots_are_accepted_without_a_toolchain() {
     let (code, told, _) = run(&[]);
     assert_eq!(code, Some(1), "{told}");
     assert!(
-        told.contains("write it with `baton run --accept-snapshots deployment-directly`"),
+        told.contains("write it with `baton run --accept-snapshots deployment-directly --root "),
         "{told}"
     );
     let (code, told, _) = run(&["--accept-snapshots"]);

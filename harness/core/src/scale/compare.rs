@@ -2,7 +2,11 @@
 
 use serde_json::Value;
 
-use super::{phases::Phase, report::ScaleReport};
+use super::{
+    judge::Progress,
+    phases::Phase,
+    report::{End, Machine, ScaleReport},
+};
 
 /// A figure of two results; `None` where a result does not have it.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,19 +74,47 @@ fn number(report: &ScaleReport, count: u64) -> Option<f64> {
     (!report.requests.is_empty()).then(|| f64::from(count))
 }
 
+/// Reasons why a result has figures of a part of its run only, or of a run that broke something, as sentences.
+pub fn reservations(report: &ScaleReport) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if report.end != End::Complete {
+        let Progress { settled, affected, .. } = report.workloads;
+        reasons.push(format!(
+            "{}: {settled} of {affected} workloads moved",
+            report.end.words()
+        ));
+    }
+    let broken = report.violations.iter().filter(|it| it.deviates);
+    reasons.extend(broken.map(|it| it.broken.words().to_owned()));
+    reasons
+}
+
 /// Differences in parameters, clusters and machine: figures of runs that differ in these say little.
 pub fn differences(one: &ScaleReport, other: &ScaleReport) -> Vec<String> {
     let of = |report: &ScaleReport| {
         let mut of = serde_json::to_value(report.parameters).unwrap_or_default();
         of["backend"] = Value::from(report.backend.clone());
         of["virtualTime"] = Value::from(report.virtual_time);
-        of["machine"] = serde_json::to_value(&report.machine).unwrap_or_default();
+        of["machine"] = Value::from(words(&report.machine));
         of
     };
     let (one, other) = (of(one), of(other));
     let fields = one.as_object().into_iter().flatten();
     let differing = fields.filter(|(name, value)| other[name.as_str()] != **value);
+    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
     differing
-        .map(|(name, value)| format!("{name}: {value} and {}", other[name.as_str()]))
+        .map(|(name, value)| format!("{name}: {} and {}", plain(value), plain(&other[name.as_str()])))
         .collect()
+}
+
+/// A machine for people.
+fn words(machine: &Machine) -> String {
+    let memory = machine.memory_kib.map(|kib| format!(", {} MiB of memory", kib / 1024));
+    format!(
+        "{} on {}, {} processors{}",
+        machine.os,
+        machine.arch,
+        machine.processors,
+        memory.unwrap_or_default()
+    )
 }

@@ -131,6 +131,11 @@ impl Timeline {
         &self.entries
     }
 
+    /// Returns `true` if the timeline has its end: the runner ends each with the mark [`Mark::Closed`].
+    pub fn is_closed(&self) -> bool {
+        self.marks().any(|(_, mark)| matches!(mark, Mark::Closed { .. }))
+    }
+
     /// Number of the first line, from 1, before which entries are missing. The runner numbers all entries of a run from 1.
     pub fn gap(&self) -> Option<usize> {
         let mut numbered = (1..).zip(&self.entries);

@@ -14,7 +14,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::{Change, Entry, Event, Mark, Revision, Timeline};
-use crate::names::ClusterName;
+use crate::{names::ClusterName, yaml::without_byte_order_mark};
 
 /// No run lasts longer, whatever clock it has: some three thousand years. Times can be added to each other then.
 const LONGEST: Duration = Duration::from_secs(100_000_000_000);
@@ -83,15 +83,16 @@ struct Line {
 }
 
 impl Timeline {
-    /// Reads JSON lines; empty lines are passed over.
+    /// Reads JSON lines; skips empty lines and a byte order mark.
     pub fn read(reader: impl io::BufRead) -> Result<Self, TimelineError> {
         let mut timeline = Self::default();
         for (number, text) in (1..).zip(reader.lines()) {
             let text = text?;
+            let text = without_byte_order_mark(&text);
             if text.trim().is_empty() {
                 continue;
             }
-            let line = serde_json::from_str(&text).map_err(|source| TimelineError::Line { line: number, source })?;
+            let line = serde_json::from_str(text).map_err(|source| TimelineError::Line { line: number, source })?;
             timeline.push(entry(line, number)?)?;
         }
         Ok(timeline)
@@ -204,6 +205,12 @@ mod tests {
             timeline.write(&mut text).unwrap();
             assert_eq!(Timeline::read(text.as_slice()).unwrap(), timeline, "{nanos} ns");
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped() {
+        let text = "\u{feff}{\"t\":0,\"seq\":1,\"mark\":\"cleanUp\"}\n";
+        assert_eq!(Timeline::read(text.as_bytes()).unwrap().entries().len(), 1);
     }
 
     #[test]

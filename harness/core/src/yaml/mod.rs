@@ -26,6 +26,11 @@ use serde_json::{Map, Value};
 
 use self::build::Builder;
 
+/// Returns a text without the byte order mark that some editors and shells write before it.
+pub fn without_byte_order_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// The largest file that is read, in bytes.
 pub const LARGEST_FILE: usize = 1 << 20;
 
@@ -176,7 +181,7 @@ pub fn parse(file: &Path, bytes: &[u8]) -> Result<(Node, Vec<Diagnostic>), Box<D
             help: Some("save the file in the encoding UTF-8".to_owned()),
         })
     })?;
-    let content = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let content = without_byte_order_mark(text);
     let mut builder = Builder::new(file, text.len() - content.len());
     let root = builder.build(content)?.ok_or_else(|| {
         whole(

@@ -11,6 +11,7 @@ use std::{
 
 use baton_core::{
     catalogue::Consequence,
+    digest::Digest,
     judge,
     report::{
         ConformanceReport, baseline,
@@ -51,6 +52,8 @@ enum InputError {
     Merge(#[from] MergeError),
     #[error("{} cannot be written", path.display())]
     Write { path: PathBuf, source: io::Error },
+    #[error("{} is not the timeline that the report names: its digest differs", .0.display())]
+    OtherTimeline(PathBuf),
     #[error("{} is read, and would be overwritten", .0.display())]
     Overwritten(PathBuf),
     #[error("the report cannot be written")]
@@ -69,6 +72,7 @@ impl InputError {
                 "`baton run --report yaml=FILE` writes a report; timelines are for `baton judge` and `baton report html --recording`"
             }
             Self::Timeline { .. } => "`baton run --timelines FOLDER` writes timelines; this file may have been edited",
+            Self::OtherTimeline(_) => "--timelines takes the folder of this report's timelines, unchanged",
             Self::Overwritten(_) => "name another file with --output",
             Self::Io { .. } | Self::Merge(_) | Self::Write { .. } | Self::Form(_) | Self::Page(_) => "",
         }
@@ -153,7 +157,12 @@ fn keep<'p>(inputs: impl IntoIterator<Item = &'p PathBuf>, output: &Path) -> Res
         .map_or(Ok(()), |input| Err(InputError::Overwritten(input.clone())))
 }
 
+/// Writes a file and prints its name; `-` is standard output.
 fn write(path: &Path, text: &str) -> Result<Exit, InputError> {
+    if path == Path::new("-") {
+        out!("{text}");
+        return Ok(Exit::Conforms);
+    }
     let wrong = |source| InputError::Write {
         path: path.to_owned(),
         source,
@@ -177,7 +186,11 @@ fn report_page(report: &Path, timelines: Option<&Path>, output: &Path) -> Result
         if let (Some(folder), Some(evidence)) = (timelines, &case.evidence)
             && let Some(name) = Path::new(&evidence.timeline).file_name()
         {
-            let timeline = read_timeline(&folder.join(name))?;
+            let path = folder.join(name);
+            let timeline = read_timeline(&path)?;
+            if files::read_evidence(&path).map_or(true, |bytes| Digest::of_bytes(&bytes) != evidence.digest) {
+                return Err(InputError::OtherTimeline(path));
+            }
             let entries: Vec<u64> = case.findings.iter().map(|finding| finding.entry).collect();
             timeline_views.insert((case.name.clone(), case.seed), TimelineView::of(&timeline, &entries));
         }

@@ -189,12 +189,15 @@ pub enum ReportError {
     /// The text is not YAML, or not in the format of reports.
     #[error("this is not a ConformanceReport")]
     Format(#[source] YamlError),
+    /// The text lacks a `kind` or an `apiVersion`.
+    #[error("expected `kind: {KIND}` and `apiVersion: {API_VERSION}`, found no such fields")]
+    NoKind,
     /// The text describes another kind or version.
     #[error("this is {kind} of {api_version}; {KIND} of {API_VERSION} is expected")]
     Kind {
-        /// The `kind`, or a placeholder if it is missing.
+        /// The `kind`.
         kind: String,
-        /// The `apiVersion`, or a placeholder if it is missing.
+        /// The `apiVersion`.
         api_version: String,
     },
     /// The report cannot be written as YAML.
@@ -209,13 +212,13 @@ impl ConformanceReport {
     /// Parses a report from YAML.
     pub fn parse(text: &str) -> Result<Self, ReportError> {
         let value: Value = plain::read(text).map_err(ReportError::Format)?;
-        let member = |name: &str| {
-            let found = value.get(name).and_then(Value::as_str);
-            found.unwrap_or("nothing").to_owned()
-        };
-        let (kind, api_version) = (member("kind"), member("apiVersion"));
-        if kind != KIND || api_version != API_VERSION {
-            return Err(ReportError::Kind { kind, api_version });
+        let member = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
+        match member("kind").zip(member("apiVersion")) {
+            None => return Err(ReportError::NoKind),
+            Some((kind, api_version)) if kind != KIND || api_version != API_VERSION => {
+                return Err(ReportError::Kind { kind, api_version });
+            }
+            Some(_) => {}
         }
         plain::read(text).map_err(ReportError::Format)
     }
@@ -251,7 +254,12 @@ mod tests {
         let error = ConformanceReport::parse("apiVersion: baton.dev/v1alpha1\nkind: Case\n").unwrap_err();
         let expected = "this is Case of baton.dev/v1alpha1; ConformanceReport of baton.dev/v1alpha1 is expected";
         assert_eq!(error.to_string(), expected);
-        let error = ConformanceReport::parse("[]").unwrap_err();
-        assert!(error.to_string().starts_with("this is nothing of nothing;"), "{error}");
+        for text in ["[]", "kind: ConformanceReport", "\u{feff}kind: ConformanceReport"] {
+            let error = ConformanceReport::parse(text).unwrap_err();
+            assert!(
+                error.to_string().starts_with("expected `kind: ConformanceReport`"),
+                "{error}"
+            );
+        }
     }
 }

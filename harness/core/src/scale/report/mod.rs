@@ -18,7 +18,7 @@ use super::{
     phases::Phase,
     quantiles::Quantiles,
 };
-use crate::names::RequirementId;
+use crate::{names::RequirementId, yaml::without_byte_order_mark};
 
 /// Version of the format.
 pub const API_VERSION: &str = "baton.dev/v1alpha1";
@@ -247,8 +247,8 @@ impl ScaleReport {
     /// # Errors
     /// [`ReportError`] if it is none.
     pub fn read(text: &str) -> Result<Self, ReportError> {
-        let value: serde_json::Value = serde_json::from_str(text)?;
-        let of = |key: &str| value[key].as_str().unwrap_or("nothing").to_owned();
+        let value: serde_json::Value = serde_json::from_str(without_byte_order_mark(text))?;
+        let of = |key: &str| value[key].as_str().unwrap_or("no such field").to_owned();
         let (api_version, kind) = (of("apiVersion"), of("kind"));
         if (api_version.as_str(), kind.as_str()) != (API_VERSION, KIND) {
             return Err(ReportError::Format { api_version, kind });
