@@ -393,7 +393,11 @@ fn a_journal_knows_which_plans_it_lacks(
             number: *number,
             of: *of,
         };
-        Entry::Part(Part { shard, plans: *plans })
+        Entry::Part(Part {
+            shard,
+            of: Digest::of_bytes(b"all plans"),
+            plans: *plans,
+        })
     };
     let lines = [line("one", Outcome::Conforms), line("two", Outcome::Broken)].map(Entry::Plan);
     let entries: Vec<Entry> = parts.iter().map(part).chain(lines).collect();
@@ -406,6 +410,25 @@ fn a_journal_knows_which_plans_it_lacks(
 }
 
 #[test]
+fn shards_of_different_plans_are_not_merged() {
+    let journal = |number: usize, of: usize, plans: &[u8]| {
+        let part = Entry::Part(Part {
+            shard: Shard { number, of },
+            of: Digest::of_bytes(plans),
+            plans: 4,
+        });
+        Journal::read(&written(1, &[part])).unwrap()
+    };
+    let mut merged = journal(1, 3, b"crashes");
+    merged.merge(journal(2, 3, b"crashes")).unwrap();
+    // A later exploration of the same cases with other faults is another split.
+    merged.merge(journal(1, 1, b"lost answers")).unwrap();
+    let error = merged.merge(journal(3, 3, b"lost answers")).unwrap_err();
+    assert!(error.to_string().contains("its set of plans"), "{error}");
+    assert_eq!(merged.missing().len(), 0);
+}
+
+#[test]
 fn an_absurd_number_of_shards_is_no_burden() {
     let shard = Shard {
         number: 1,
@@ -413,6 +436,7 @@ fn an_absurd_number_of_shards_is_no_burden() {
     };
     let part = Entry::Part(Part {
         shard,
+        of: Digest::of_bytes(b"all plans"),
         plans: usize::MAX,
     });
     let journal = Journal::read(&written(1, &[part])).unwrap();

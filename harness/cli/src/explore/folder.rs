@@ -72,7 +72,11 @@ impl FolderError {
     /// The remedy, for the user.
     pub fn help(&self) -> &'static str {
         match self {
-            Self::Journal { .. } => "use the options and cases of that exploration, or another folder with --out",
+            Self::Journal {
+                source: JournalError::Other { .. },
+                ..
+            } => "use the options and cases of that exploration, or another folder with --out",
+            Self::Journal { .. } => "the file is damaged or is not a journal; --out begins another exploration",
             Self::Exists { .. } => "--resume continues it; --out names another folder",
             Self::Missing { .. } => "name a folder that an exploration wrote, as with --out",
             Self::Io { .. } | Self::Page(_) => "",
@@ -81,7 +85,13 @@ impl FolderError {
 
     /// Set if the arguments are wrong, not the disk.
     pub fn is_input(&self) -> bool {
-        !matches!(self, Self::Io { .. } | Self::Page(_))
+        !matches!(
+            self,
+            Self::Io {
+                what: "write" | "remove",
+                ..
+            } | Self::Page(_)
+        )
     }
 }
 
@@ -95,7 +105,7 @@ pub struct Folder {
     resume: bool,
     journal: Option<File>,
     known: Known,
-    parts: BTreeMap<Shard, usize>,
+    parts: BTreeMap<Shard, Part>,
     lines: BTreeMap<String, Line>,
 }
 
@@ -194,7 +204,7 @@ impl Folder {
 
     /// Adds the number of plans of a part, unless the journal has it already.
     pub(super) fn record_part(&mut self, part: Part) -> Result<(), FolderError> {
-        if self.parts.insert(part.shard, part.plans) == Some(part.plans) {
+        if self.parts.insert(part.shard, part.clone()).as_ref() == Some(&part) {
             return Ok(());
         }
         self.record(&Entry::Part(part))
@@ -301,8 +311,8 @@ pub fn merge(first: &PathBuf, others: &[PathBuf], out: &Path) -> Result<Journal,
     let mut folder = Folder::new(out.to_owned(), false);
     folder.begin(&merged.head)?;
     folder.record_known(&merged.known, &merged.baseline)?;
-    for (shard, plans) in merged.parts.clone() {
-        folder.record_part(Part { shard, plans })?;
+    for part in merged.parts.values() {
+        folder.record_part(part.clone())?;
     }
     for line in merged.plans() {
         folder.record_plan(line.clone())?;

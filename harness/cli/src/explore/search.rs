@@ -9,6 +9,7 @@ use std::{
 use baton_cluster::error_chain::error_chain;
 use baton_core::{
     case::model::MoveFault,
+    digest::Digest,
     explore::{
         journal::{Line, Outcome, Part},
         oracle::Signature,
@@ -110,9 +111,12 @@ fn kinds(planned: &[(usize, space::Plan)], random: usize) -> String {
         (random, "random plan"),
     ];
     let some = kinds.into_iter().filter(|(number, _)| *number > 0);
-    some.map(|(number, kind)| count(number, kind))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let some: Vec<_> = some.map(|(number, kind)| count(number, kind)).collect();
+    if some.is_empty() {
+        "no plan fits these cases and options".to_owned()
+    } else {
+        some.join(", ")
+    }
 }
 
 impl Search<'_> {
@@ -143,6 +147,10 @@ impl Search<'_> {
             .extend(cases.iter().flat_map(|it| it.transitions.iter().cloned()));
         folder.record_known(&explored.known, &explored.baseline)?;
         let shard = self.wanted.shard;
+        let ids = plans
+            .iter()
+            .map(|(case, plan)| cases[*case].base.plan_id(seed, &plan.moves));
+        let of = Digest::of_bytes(ids.collect::<Vec<_>>().join("\n").as_bytes());
         let mine = plans.into_iter().enumerate();
         let mine: Vec<_> = mine
             .filter(|(number, _)| number % shard.of == shard.number - 1)
@@ -150,6 +158,7 @@ impl Search<'_> {
             .collect();
         folder.record_part(Part {
             shard,
+            of,
             plans: mine.len(),
         })?;
         let mut todo = Vec::new();

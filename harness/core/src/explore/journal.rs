@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use thiserror::Error;
 
 use super::{shrink::Shrunk, states::Transition};
-use crate::{case::model::MoveFault, digest::Digest, event::Shard};
+use crate::{case::model::MoveFault, digest::Digest, event::Shard, yaml::without_byte_order_mark};
 
 /// Version of the format.
 const FORMAT: u32 = 1;
@@ -138,11 +138,13 @@ pub enum Entry {
 }
 
 /// A part of the plans of an exploration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Part {
     /// The shard.
     pub shard: Shard,
+    /// Digest of all plans that the shards divide. Shards of other plans do not add up to a whole.
+    pub of: Digest,
     /// Number of its plans, also of those that are not run.
     pub plans: usize,
 }
@@ -178,8 +180,8 @@ pub struct Journal {
     pub known: BTreeSet<Pair>,
     /// Transitions of workloads in the runs without faults.
     pub baseline: BTreeSet<Transition>,
-    /// Number of plans of each part.
-    pub parts: BTreeMap<Shard, usize>,
+    /// Parts by shard; the last of each.
+    pub parts: BTreeMap<Shard, Part>,
     /// Lines of plans, in order.
     pub lines: Vec<Line>,
 }
@@ -190,7 +192,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError`] if the text is not a journal.
     pub fn read(text: &str) -> Result<Self, JournalError> {
-        let mut lines = text.lines();
+        let mut lines = without_byte_order_mark(text).lines();
         let head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(JournalError::Head)?;
         let mut journal = Self {
             head,
@@ -206,8 +208,8 @@ impl Journal {
                     journal.known.extend(known);
                     journal.baseline.extend(baseline);
                 }
-                Ok(Entry::Part(Part { shard, plans })) if shard.exists() => {
-                    journal.parts.insert(shard, plans);
+                Ok(Entry::Part(part)) if part.shard.exists() => {
+                    journal.parts.insert(part.shard, part);
                 }
                 Ok(Entry::Part(_)) => {}
                 // A process that was killed leaves a line without an end, and one that continues ends it.
@@ -245,9 +247,18 @@ impl Journal {
     /// Adds the plans of another shard of the same exploration. A plan of both keeps its first result.
     ///
     /// # Errors
-    /// [`JournalError::Other`] if it is of another exploration.
+    /// [`JournalError::Other`] if it is of another exploration, or its shard is one of other plans.
     pub fn merge(&mut self, other: Self) -> Result<(), JournalError> {
         other.check(&self.head)?;
+        let pairs = self
+            .parts
+            .values()
+            .flat_map(|one| other.parts.values().map(move |it| (one, it)));
+        let mut of_one_split = pairs.filter(|(one, it)| one.shard.of == it.shard.of);
+        if of_one_split.any(|(one, it)| one.of != it.of) {
+            let field = "set of plans (--moves, --depth, --random)";
+            return Err(JournalError::Other { field });
+        }
         self.known.extend(other.known);
         self.baseline.extend(other.baseline);
         self.parts.extend(other.parts);
@@ -276,7 +287,7 @@ impl Journal {
     pub fn not_run(&self) -> usize {
         let of = self.split();
         let of_split = self.parts.iter().filter(|(shard, _)| Some(shard.of) == of);
-        let plans = of_split.fold(0, |sum: usize, (_, plans)| sum.saturating_add(*plans));
+        let plans = of_split.fold(0, |sum: usize, (_, part)| sum.saturating_add(part.plans));
         plans.saturating_sub(self.plans().len())
     }
 
