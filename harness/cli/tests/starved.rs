@@ -108,7 +108,7 @@ fn a_controller_that_never_yields_ends_its_case_and_no_other() {
         .iter()
         .filter(|it| matches!(it.outcome, CaseOutcome::Broken { .. }))
         .collect();
-    let told = output::explanation(broken[0], None).unwrap();
+    let told = output::explanation(broken[0], &output::FollowUp::default()).unwrap();
     assert!(told.contains("has kept its thread for 10s without a pause"), "{told}");
     let report = ConformanceReport::parse(&fs::read_to_string(&report.path).unwrap()).unwrap();
     let of_case = report.cases.iter().find(|it| it.name == broken[0].case).unwrap();

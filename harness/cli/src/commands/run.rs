@@ -34,7 +34,7 @@ use crate::{
     lint::{self, Findings},
     load::{self, LoadError, Suite},
     options::RunOptions,
-    output::Output,
+    output::{FollowUp, Output},
     preflight::{self, Preflight},
     provision::BootError,
     report::Reports,
@@ -146,7 +146,8 @@ fn run_right(
     if let Err(exit) = run_preflight(preflight.as_ref(), options) {
         return exit;
     }
-    let output = Output::new(arguments.target.clone(), arguments.loudness);
+    let again = FollowUp::new(roots, arguments.target.clone(), &selected.cases);
+    let output = Output::new(again, arguments.loudness);
     carry_out(&selected, state, output, reports, last_run, arguments.strict, &folder)
 }
 

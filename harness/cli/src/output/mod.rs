@@ -1,15 +1,12 @@
 //! Terminal output during a run and at its end. [`defects`]: the part about defects; `table`: the table of results.
 
 pub mod defects;
+mod follow_up;
 mod progress;
 mod table;
 
 use crate::terminal::{self, outln};
-use std::{
-    collections::BTreeMap,
-    io::IsTerminal as _,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, io::IsTerminal as _, path::PathBuf};
 
 use baton_core::{
     catalogue::Consequence,
@@ -25,7 +22,7 @@ use baton_core::{
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
-pub use self::table::results;
+pub use self::{follow_up::FollowUp, table::results};
 use self::{
     progress::Log,
     table::{named, on_try, word},
@@ -46,22 +43,22 @@ pub struct Output {
     loudness: Loudness,
     /// Number of runs of cases.
     expected: usize,
-    /// The target file, if the run has one.
-    target: Option<PathBuf>,
+    /// Commands that repeat a part of the run.
+    again: FollowUp,
     /// Results by case and seed.
     results: BTreeMap<(CaseId, u64), CaseResult>,
 }
 
 impl Output {
-    /// Creates the output for standard output and error; `target` is the target file of the run.
-    pub fn new(target: Option<PathBuf>, loudness: Loudness) -> Self {
+    /// Creates the output for standard output and error.
+    pub fn new(again: FollowUp, loudness: Loudness) -> Self {
         let progress = std::io::stderr().is_terminal() && !loudness.quiet;
         Self {
             progress: progress.then(ProgressBar::no_length),
             log: Log::new(),
             loudness,
             expected: 0,
-            target,
+            again,
             results: BTreeMap::new(),
         }
     }
@@ -168,7 +165,7 @@ impl Output {
         }
         self.defects(report);
         for result in self.results.values() {
-            if let Some(text) = explanation(result, self.target.as_deref()) {
+            if let Some(text) = explanation(result, &self.again) {
                 outln!("{text}");
             }
         }
@@ -262,7 +259,7 @@ impl Output {
         let name = defect.cases.first()?;
         let mut runs = self.results.range((name.clone(), 0)..=(name.clone(), u64::MAX));
         let (_, result) = runs.find(|(_, result)| shows(result, defect))?;
-        Some(evidence(result, self.target.as_deref()))
+        Some(evidence(result, &self.again))
     }
 }
 
@@ -300,7 +297,7 @@ pub fn not_judged(verdict: &Verdict) -> Vec<String> {
 }
 
 /// Notes about one case, apart from its defects: the reason why it could not be judged, snapshots that differ, earlier tries.
-pub fn explanation(result: &CaseResult, target: Option<&Path>) -> Option<String> {
+pub fn explanation(result: &CaseResult, again: &FollowUp) -> Option<String> {
     let mut lines = Vec::new();
     for (number, failed) in (1..).zip(&result.failed_tries) {
         lines.push(format!("try {number} failed: {failed}"));
@@ -321,12 +318,12 @@ pub fn explanation(result: &CaseResult, target: Option<&Path>) -> Option<String>
             lines.push("no deviation was found, but the order or the outcome of this is unknown:".to_owned());
             lines.extend(verdict.inconclusive.iter().map(|finding| format!("{finding}\n")));
             lines.push(around(excerpt));
-            lines.extend(files(result, target));
+            lines.extend(files(result, again));
         }
         CaseOutcome::Deviates { snapshots, .. } => {
-            lines.extend(snapshots.iter().map(|snapshot| differing(snapshot, result)));
+            lines.extend(snapshots.iter().map(|snapshot| differing(snapshot, result, again)));
             if !snapshots.is_empty() {
-                lines.extend(files(result, target));
+                lines.extend(files(result, again));
             }
         }
     }
@@ -338,7 +335,7 @@ pub fn explanation(result: &CaseResult, target: Option<&Path>) -> Option<String>
 }
 
 /// The evidence of a case that shows a defect: the likely cause, the timeline around it, and its files.
-fn evidence(result: &CaseResult, target: Option<&Path>) -> String {
+fn evidence(result: &CaseResult, again: &FollowUp) -> String {
     let mut lines = vec![format!("shown by {}: {}", named(result), result.title)];
     if let CaseOutcome::Deviates {
         verdict,
@@ -356,8 +353,8 @@ fn evidence(result: &CaseResult, target: Option<&Path>) -> String {
         lines.extend(verdict.warnings.iter().map(|warning| format!("warning: {warning}\n")));
         lines.push(around(excerpt));
     }
-    lines.push(format!("run it alone:  baton run {}", result.case));
-    lines.extend(files(result, target));
+    lines.push(format!("run it alone:  {}", again.run(None, &result.case)));
+    lines.extend(files(result, again));
     lines.join("\n")
 }
 
@@ -369,27 +366,26 @@ fn around(excerpt: &[String]) -> String {
     )
 }
 
-fn differing(snapshot: &SnapshotDifference, result: &CaseResult) -> String {
+fn differing(snapshot: &SnapshotDifference, result: &CaseResult, again: &FollowUp) -> String {
     let file = snapshot.file.display();
     match &snapshot.diff {
         Some(diff) => format!("snapshot {} differs from {file}:\n{diff}", snapshot.name),
         None => format!(
-            "snapshot {} has no file {file} yet; write it with `baton run --accept-snapshots {}`\n",
-            snapshot.name, result.case
+            "snapshot {} has no file {file} yet; write it with `{}`\n",
+            snapshot.name,
+            again.run(Some("--accept-snapshots"), &result.case)
         ),
     }
 }
 
 /// The files that a case left, and the command that judges them again.
-fn files(result: &CaseResult, target: Option<&Path>) -> Vec<String> {
+fn files(result: &CaseResult, again: &FollowUp) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(evidence) = &result.evidence {
-        let file = evidence.file.display();
-        lines.push(format!("full timeline: {file}"));
-        let target = target.map(|target| format!(" --target {}", target.display()));
+        lines.push(format!("full timeline: {}", evidence.file.display()));
         lines.push(format!(
-            "judge again:   baton judge {file}{}\n",
-            target.unwrap_or_default()
+            "judge again:   {}\n",
+            again.judge(&evidence.file, &result.case)
         ));
     }
     if let Some(file) = &result.log {

@@ -137,7 +137,7 @@ pub fn passed(result: &CaseResult) -> Result<&Verdict, String> {
             let verdict = outcome.verdict();
             let findings = verdict.into_iter().flat_map(Verdict::all_findings);
             let findings: Vec<String> = findings.map(|finding| format!("{finding}\n")).collect();
-            let more = output::explanation(result, None).unwrap_or_else(|| outcome.headline());
+            let more = output::explanation(result, &output::FollowUp::default()).unwrap_or_else(|| outcome.headline());
             panic!("\n{}\n{more}", findings.concat())
         }
     }

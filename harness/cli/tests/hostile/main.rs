@@ -248,7 +248,9 @@ fn verdicts_and_control_characters_that_it_prints_are_shown_as_its_words() {
     let log = fs::read_to_string(result.log.as_ref().unwrap()).unwrap();
     assert!(!log.contains('\u{1b}') && log.contains("␛[2J"), "{log}");
     assert!(
-        output::explanation(&result, None).unwrap().contains("BROKEN"),
+        output::explanation(&result, &output::FollowUp::default())
+            .unwrap()
+            .contains("BROKEN"),
         "{reason}"
     );
 }

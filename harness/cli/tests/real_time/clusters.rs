@@ -151,7 +151,10 @@ fn the_proposal_s_cases_conform_and_leave_nothing_behind() {
     for case in &suite.cases {
         let result = run::run_case(case, &settings, &|_| {});
         let CaseOutcome::Conforms(verdict) = &result.outcome else {
-            panic!("{}", output::explanation(&result, None).unwrap_or_default());
+            panic!(
+                "{}",
+                output::explanation(&result, &output::FollowUp::default()).unwrap_or_default()
+            );
         };
         assert_eq!(verdict.shown, case.requirements);
     }
@@ -287,7 +290,10 @@ fn faults_act_on_the_way_of_the_target_as_in_the_process() {
         let (CaseOutcome::Conforms(expected), CaseOutcome::Conforms(verdict)) =
             (in_process.outcome, &over_https.outcome)
         else {
-            panic!("{}", output::explanation(&over_https, None).unwrap_or_default());
+            panic!(
+                "{}",
+                output::explanation(&over_https, &output::FollowUp::default()).unwrap_or_default()
+            );
         };
         // The order of events on several servers may remain undecided.
         let mut decided = expected.shown;
@@ -304,7 +310,10 @@ fn admission_rules_hold_for_a_case_and_leave_nothing_behind() {
     let case = hastened("flink/resumes-from-checkpoint.yaml", &[("elapse: 60s", "elapse: 2s")]).remove(0);
     let result = run::run_case(&case, &settings, &|_| {});
     let CaseOutcome::Conforms(verdict) = &result.outcome else {
-        panic!("{}", output::explanation(&result, None).unwrap_or_default());
+        panic!(
+            "{}",
+            output::explanation(&result, &output::FollowUp::default()).unwrap_or_default()
+        );
     };
     assert_eq!(verdict.shown, case.requirements);
     for number in 0..3 {
@@ -354,7 +363,7 @@ fn a_target_that_stops_between_two_writes_is_where_it_is_in_the_process() {
         assert!(
             matches!(over_https.outcome, CaseOutcome::Conforms(_)),
             "{}",
-            output::explanation(&over_https, None).unwrap_or_default()
+            output::explanation(&over_https, &output::FollowUp::default()).unwrap_or_default()
         );
         let id = &case.id;
         assert_eq!(while_stopped(&over_https), while_stopped(&in_process), "{id}");
