@@ -45,7 +45,7 @@ impl Pattern {
         match (self, value) {
             (Self::Absent, value) if value.is_none_or(is_empty) => {}
             (Self::Absent, _) => wrong("nothing".to_owned()),
-            (Self::Present, Some(value)) if !value.is_null() => {}
+            (Self::Present, Some(value)) if !is_empty(value) => {}
             (Self::Present, _) => wrong("anything".to_owned()),
             (Self::Text(text), value) => {
                 let expected = resolve(text, bindings);

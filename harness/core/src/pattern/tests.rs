@@ -47,9 +47,15 @@ fn null_also_means_an_empty_list_or_map() {
     for empty in [json!(null), json!([]), json!({})] {
         assert!(mismatches(&pattern, &json!({"spec": {"gracefulEvictionTasks": empty}})).is_empty());
     }
+    let there = json!({"spec": {"gracefulEvictionTasks": {"present": true}}});
+    for empty in [json!(null), json!([]), json!({})] {
+        let found = mismatches(&there, &json!({"spec": {"gracefulEvictionTasks": empty}}));
+        assert_eq!(found.len(), 1, "{empty}");
+    }
     for present in [json!([{}]), json!({"a": 1}), json!(""), json!(0), json!(false)] {
         let found = mismatches(&pattern, &json!({"spec": {"gracefulEvictionTasks": present}}));
         assert_eq!(found.len(), 1, "{present}");
+        assert!(mismatches(&there, &json!({"spec": {"gracefulEvictionTasks": present}})).is_empty());
     }
 }
 
