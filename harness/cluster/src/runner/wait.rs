@@ -286,7 +286,7 @@ impl Run<'_> {
             let clusters = select::clusters(&place, &known.bindings, &known.members);
             clusters.iter().find_map(|cluster| {
                 let (_, object) = select::find(of, cluster, world, &known.bindings).next()?;
-                let value = field.iter().try_fold(&**object, |value, key| value.get(key))?;
+                let value = select::field_of(object, field)?;
                 text(value)
             })
         });

@@ -339,7 +339,7 @@ impl<'a> Search<'a> {
             let clusters = select::clusters(&place, &known.bindings, &known.members);
             clusters.iter().find_map(|cluster| {
                 let (_, object) = select::find(of, cluster, world, &known.bindings).next()?;
-                match field.iter().try_fold(&**object, |value, key| value.get(key))? {
+                match select::field_of(object, field)? {
                     Value::String(text) if !text.is_empty() => Some(text.clone()),
                     value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),
                     Value::String(_) | Value::Null | Value::Array(_) | Value::Object(_) => None,

@@ -36,6 +36,14 @@ pub fn member<'a>(role: &'a RoleName, bindings: &'a Bindings) -> Option<&'a str>
     bound.or_else(|| number_of_member(role.as_str()).map(|_| role.as_str()))
 }
 
+/// Returns the field at a path whose parts are names of fields, or numbers of items of a list from 0.
+pub fn field_of<'a>(object: &'a Value, path: &[String]) -> Option<&'a Value> {
+    path.iter().try_fold(object, |value, part| match value {
+        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+        _ => value.get(part),
+    })
+}
+
 /// Place where a subject is searched: bindings, Works and Clusters are on the control plane, whatever the step's place.
 pub fn place_of<'a>(subject: &Subject, place: &'a Place) -> &'a Place {
     match subject {
@@ -202,6 +210,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_part_of_a_path_is_a_field_or_the_number_of_an_item() {
+        let object = json!({"items": [{"0": "a field"}, {"name": "second"}]});
+        let at = |path: &str| {
+            let parts: Vec<String> = path.split('.').map(str::to_owned).collect();
+            field_of(&object, &parts).cloned()
+        };
+        assert_eq!(at("items.1.name"), Some(json!("second")));
+        assert_eq!(at("items.0.0"), Some(json!("a field")));
+        assert_eq!(at("items.2.name"), None);
+        assert_eq!(at("items.first"), None);
+    }
 
     #[test]
     fn an_event_is_about_a_binding_that_it_names_in_any_way() {

@@ -153,7 +153,11 @@ pub static CAPTURE: Shape = Shape {
         Field::needed("name", NAME, "What ${name} stands for from now on."),
         PLACE,
         Field::optional("of", SUBJECT, "The object or part of an object."),
-        Field::optional("field", Holds::Text, "The field, with dots: status.jobStatus.jobID."),
+        Field::optional(
+            "field",
+            Holds::Text,
+            "The field, with dots: status.jobStatus.jobID. A number is that of an item of a list, from 0.",
+        ),
         Field::optional("now", Holds::Boolean, "Keeps the present time."),
     ],
     choice: Choice::OneOf(&["field", "now"]),
