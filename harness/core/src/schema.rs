@@ -221,7 +221,7 @@ fn pattern() -> Value {
                 "maxProperties": 1,
                 "additionalProperties": false,
                 "properties": {
-                    "present": {"const": true, "description": "Anything is there."},
+                    "present": {"const": true, "description": "Anything is there but an empty list or map."},
                     "contains": items("A list with an element like each of these."),
                     "exactly": items("A list of as many elements, each like the one in its place."),
                     "lacks": items("A list without an element like any of these."),

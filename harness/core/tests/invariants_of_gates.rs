@@ -144,6 +144,55 @@ fn no_taint_comes_before_its_window(#[case] story: Story, #[case] refuted: &[&st
     assert_eq!(found, refuted);
 }
 
+/// A cluster that is not ready from second 10 on, tainted with an effect by the policy, perhaps ready again at `ready`, and
+/// without the taint at some second.
+fn untainted(effect: &str, ready: Option<f64>, at: f64) -> Story {
+    let mut detect = policy(20);
+    detect["spec"]["taintsToAdd"][0]["effect"] = json!(effect);
+    detect["spec"]["taintsToAdd"][0]["removeOnMismatchSeconds"] = json!(30);
+    detect["spec"]["targetCluster"] = json!({"clusterNames": ["member1"]});
+    let tainted = || json!([{"key": "failed", "effect": effect}]);
+    let mut story = Story::begin()
+        .hands(0.0, "Cluster", cluster("member1", none(), "True"))
+        .hands(0.0, "ClusterTaintPolicy", detect)
+        .target(10.0, "Cluster", cluster("member1", none(), "False"))
+        .target(30.0, "Cluster", cluster("member1", tainted(), "False"));
+    if let Some(ready) = ready {
+        story = story.target(ready, "Cluster", cluster("member1", tainted(), "True"));
+    }
+    let now = if ready.is_some() { "True" } else { "False" };
+    story.target(at, "Cluster", cluster("member1", none(), now))
+}
+
+#[rstest]
+#[case::on_time(untainted("NoExecute", Some(100.0), 130.0), &[])]
+#[case::almost(untainted("NoSchedule", Some(100.0), 128.5), &[])]
+#[case::too_early(untainted("NoExecute", Some(100.0), 110.0), &["CTP-02"])]
+#[case::too_early_with_another_effect(untainted("NoSchedule", Some(100.0), 110.0), &["CTP-02"])]
+#[case::while_the_conditions_hold(untainted("NoExecute", None, 110.0), &["CTP-02"])]
+fn no_taint_of_a_policy_goes_before_its_window(#[case] story: Story, #[case] refuted: &[&str]) {
+    let (judged, found) = story.judged(Invariant::TaintStaysForItsWindow, with(true, &[]));
+    assert!(judged > 0);
+    assert_eq!(found, refuted);
+}
+
+#[test]
+fn a_taint_that_keeps_new_workloads_away_does_not_come_before_its_window_either() {
+    let mut detect = policy(60);
+    detect["spec"]["taintsToAdd"][0]["effect"] = json!("NoSchedule");
+    let story = Story::begin()
+        .hands(0.0, "Cluster", cluster("member1", none(), "True"))
+        .hands(0.0, "ClusterTaintPolicy", detect)
+        .target(10.0, "Cluster", cluster("member1", none(), "False"))
+        .target(
+            30.0,
+            "Cluster",
+            cluster("member1", json!([{"key": "failed", "effect": "NoSchedule"}]), "False"),
+        );
+    let (_, found) = story.judged(Invariant::TaintNotBeforeItsWindow, with(true, &[]));
+    assert_eq!(found, ["CTP-01"]);
+}
+
 #[rstest]
 #[case::by_the_target(TARGET, json!([{"operator": "Exists"}]), &["TNT-06"])]
 #[case::by_the_case(HANDS, json!([{"operator": "Exists"}]), &[])]

@@ -3,7 +3,7 @@
 use crate::mutant::Mutant;
 
 /// Name, invariant that the mutant breaks, and name of the original mutant.
-const BROKEN: [(&str, &str, &str); 31] = [
+const BROKEN: [(&str, &str, &str); 32] = [
     (
         "origin-not-gone",
         "originGoneBeforeDestinationCreated",
@@ -54,6 +54,7 @@ const BROKEN: [(&str, &str, &str); 31] = [
     ("too-many-at-once", "evictionRateKept", "rate-doubled"),
     ("taint-of-nobody", "onlyPoliciesTaint", "taints-by-itself"),
     ("window-not-awaited", "taintNotBeforeItsWindow", "taints-at-once"),
+    ("untainted-early", "taintStaysForItsWindow", "untaints-at-once"),
     ("destination-outside", "destinationFits", "destination-anywhere"),
     ("replicas-too-few", "replicasAddUp", "replicas-lost"),
     ("task-ends-badly", "taskEndsWell", "copies-left"),

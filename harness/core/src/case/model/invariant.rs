@@ -57,6 +57,8 @@ pub enum Invariant {
     OnlyPoliciesTaint,
     /// A `ClusterTaintPolicy` taints no cluster before its conditions have held for its window.
     TaintNotBeforeItsWindow,
+    /// The target removes a taint of a `ClusterTaintPolicy` only after its conditions have not held for its window.
+    TaintStaysForItsWindow,
     /// The target changes no tolerations of a policy.
     PoliciesUntouched,
     /// A cluster that newly enters a scheduling result fits.
@@ -87,7 +89,7 @@ pub enum Invariant {
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::OriginGoneBeforeDestinationCreated,
         Self::AtMostOneLiveCopy,
         Self::NoLabelOnTemplate,
@@ -112,6 +114,7 @@ impl Invariant {
         Self::EvictionRateKept,
         Self::OnlyPoliciesTaint,
         Self::TaintNotBeforeItsWindow,
+        Self::TaintStaysForItsWindow,
         Self::PoliciesUntouched,
         Self::DestinationFits,
         Self::ReplicasAddUp,
@@ -154,6 +157,7 @@ impl Invariant {
             Self::EvictionRateKept => "evictionRateKept",
             Self::OnlyPoliciesTaint => "onlyPoliciesTaint",
             Self::TaintNotBeforeItsWindow => "taintNotBeforeItsWindow",
+            Self::TaintStaysForItsWindow => "taintStaysForItsWindow",
             Self::PoliciesUntouched => "policiesUntouched",
             Self::DestinationFits => "destinationFits",
             Self::ReplicasAddUp => "replicasAddUp",
@@ -195,6 +199,7 @@ impl Invariant {
             Self::EvictionRateKept => &["RAT-01", "RAT-02", "RAT-03"],
             Self::OnlyPoliciesTaint => &["CTP-08"],
             Self::TaintNotBeforeItsWindow => &["CTP-01", "CTP-06"],
+            Self::TaintStaysForItsWindow => &["CTP-02"],
             Self::PoliciesUntouched => &["TNT-06"],
             Self::DestinationFits => &["TNT-01", "TNT-02", "TNT-10", "APP-08"],
             Self::ReplicasAddUp => &["POL-11"],

@@ -166,6 +166,13 @@ fn taints_at<'h>(history: &'h History<'_>, task: &Task) -> &'h Taints {
         .unwrap_or(&NONE)
 }
 
+/// The entry at which the cluster got the first of the `NoExecute` taints that it has when the task is written; the task's own
+/// entry if it has none.
+pub(super) fn tainted(history: &History<'_>, task: &Task) -> u64 {
+    let taints = taints_at(history, task).values().map(|since| since.added.seq);
+    taints.min().unwrap_or(task.written.seq)
+}
+
 /// Since when a cluster has had a `NoExecute` taint that a binding tolerates no longer, just before an entry; none if
 /// it has no such taint.
 pub(super) fn failing_since(history: &History<'_>, cluster: &str, binding: &Value, before: &Entry) -> Option<Moment> {
@@ -213,8 +220,7 @@ fn tolerated(taint: &Taint, tolerations: &[Value]) -> Option<Duration> {
 /// which the eviction was due and before the task.
 fn is_explained(history: &History<'_>, task: &Task, due: Moment) -> bool {
     let before = |entry: &Entry| entry.at + EARLY < due.at && entry.seq < task.written.seq;
-    let tainted = taints_at(history, task).values().map(|since| since.added.seq).min();
-    let tainted = tainted.unwrap_or(task.written.seq);
+    let tainted = tainted(history, task);
     let known = history
         .binding_of(task)
         .iter()
@@ -243,7 +249,7 @@ fn is_explained(history: &History<'_>, task: &Task, due: Moment) -> bool {
 }
 
 /// Conditions that every binding has; they speak of other things than of what holds up an eviction.
-const OF_EVERY_BINDING: [&str; 2] = ["Scheduled", "FullyApplied"];
+pub(super) const OF_EVERY_BINDING: [&str; 2] = ["Scheduled", "FullyApplied"];
 
 /// Conditions of a binding without their times: those that not every binding has.
 pub(super) fn conditions(binding: &Revision) -> Vec<[&str; 4]> {

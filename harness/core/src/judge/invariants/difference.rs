@@ -47,7 +47,7 @@ pub(super) fn of(invariant: Invariant) -> (Option<&'static str>, DifferenceKind)
         }
         Invariant::OthersTaintsSurvive => (Some(TAINTS), Missing),
         Invariant::OnlyPoliciesTaint => (Some(TAINTS), Unexpected),
-        Invariant::TaintNotBeforeItsWindow => (Some(TAINTS), TooEarly),
+        Invariant::TaintNotBeforeItsWindow | Invariant::TaintStaysForItsWindow => (Some(TAINTS), TooEarly),
         Invariant::PoliciesUntouched => (Some("spec.placement.clusterTolerations"), Different),
     }
 }

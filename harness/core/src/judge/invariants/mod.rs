@@ -119,6 +119,7 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
             Invariant::EvictionRateKept => rates::kept(&history, plan),
             Invariant::OnlyPoliciesTaint => tainting::only_policies(&history, &target),
             Invariant::TaintNotBeforeItsWindow => tainting::not_before_the_window(&history, &target),
+            Invariant::TaintStaysForItsWindow => tainting::stays_for_the_window(&history, &target),
             Invariant::PoliciesUntouched => gates::policies_untouched(&history, &target),
             Invariant::DestinationFits => placement::destination_fits(&history, &target, &allowances),
             Invariant::ReplicasAddUp => placement::replicas_add_up(&history, &target, &allowances),

@@ -179,8 +179,17 @@ pub(super) fn settles(
 fn is_visible(history: &History<'_>, tasks: &[&Task], last: Placed<'_>) -> bool {
     let Some(first) = tasks.first() else { return false };
     let since = first.written.seq..u64::MAX;
-    let unmet = |it: &Value| it["status"] != "True";
+    let unmet = |it: &Value| {
+        it["status"] != "True"
+            && it["type"]
+                .as_str()
+                .is_some_and(|it| blocked::OF_EVERY_BINDING.contains(&it))
+    };
     let conditions = last.1.object.pointer("/status/conditions").and_then(Value::as_array);
+    // Some implementations have conditions that say nothing about a failover.
+    let tainted = blocked::tainted(history, first);
+    let before = history.binding_of(first).iter().rfind(|(entry, _)| entry.seq < tainted);
+    let known = before.map(|it| blocked::conditions(it.1)).unwrap_or_default();
     let has_warning = history.entries.iter().any(|entry| match &entry.event {
         Event::Revision(it) if it.kind == "Event" && since.contains(&entry.seq) && it.object["type"] == "Warning" => {
             let about = &it.object["involvedObject"];
@@ -190,7 +199,9 @@ fn is_visible(history: &History<'_>, tasks: &[&Task], last: Placed<'_>) -> bool 
         }
         Event::Revision(_) | Event::Mark(_) => false,
     });
-    has_warning || conditions.into_iter().flatten().any(unmet) || !blocked::conditions(last.1).is_empty()
+    has_warning
+        || conditions.into_iter().flatten().any(unmet)
+        || blocked::conditions(last.1).iter().any(|it| !known.contains(it))
 }
 
 /// True if an unwanted copy exists that the implementation could have removed.

@@ -1,4 +1,4 @@
-//! Taints that the implementation puts on clusters: only where a `ClusterTaintPolicy` has them, and not before their
+//! Taints that the implementation puts on clusters and takes away: only those of a `ClusterTaintPolicy`, and not before their
 //! time.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -14,8 +14,14 @@ use crate::{
 /// How much earlier than the timeline an implementation may reckon: times have whole seconds.
 const TICK: Duration = Duration::from_secs(2);
 
-/// For how long the conditions must hold where the policy does not say (CTP-03).
+/// Seconds for which the conditions must hold if the policy does not say (CTP-03).
 const WINDOW: u64 = 300;
+
+/// Seconds for which they must not hold before a taint goes, if the policy does not say (CTP-03).
+const WINDOW_OF_REMOVAL: u64 = 180;
+
+/// Prefix of the keys of taints that Karmada puts on clusters without a policy.
+const OF_KARMADA: &str = "cluster.karmada.io/";
 
 /// Statuses of a condition, each with the moment of the change; `None` if the timeline began with it.
 type Statuses = Vec<(Option<Duration>, String)>;
@@ -25,25 +31,33 @@ type Statuses = Vec<(Option<Duration>, String)>;
 struct Seen {
     /// Every specification that a `ClusterTaintPolicy` ever had.
     policies: Vec<Value>,
+    /// The present specification of each policy.
+    present: BTreeMap<String, Value>,
+    /// Set once a policy was edited or deleted: no document says when the taints go that it had.
+    has_edited: bool,
     /// By cluster and type.
     conditions: BTreeMap<(String, String), Statuses>,
     /// The taints of each cluster, by key and effect.
     taints: BTreeMap<String, Vec<(String, String)>>,
 }
 
-/// A taint that the implementation added, and what was known then.
-struct Added<'a> {
+/// A taint that the implementation added or removed.
+struct Written<'a> {
     entry: &'a Entry,
     id: ObjectId,
     taint: (String, String),
+    is_removed: bool,
 }
 
-fn each(history: &History<'_>, target: &Target<'_>, mut judge: impl FnMut(&Added<'_>, &Seen)) {
+fn each(history: &History<'_>, target: &Target<'_>, mut judge: impl FnMut(&Written<'_>, &Seen)) {
     let mut seen = Seen::default();
     for (entry, revision) in bindings::revisions(history) {
         match revision.kind.as_str() {
-            "ClusterTaintPolicy" if revision.change != Change::Deleted => {
+            "ClusterTaintPolicy" if revision.change == Change::Deleted => seen.has_edited = true,
+            "ClusterTaintPolicy" => {
                 let spec = revision.object.get("spec").cloned().unwrap_or_default();
+                let before = seen.present.insert(ObjectId::of(revision).name, spec.clone());
+                seen.has_edited |= before.is_some_and(|before| before != spec);
                 if seen.policies.last() != Some(&spec) {
                     seen.policies.push(spec);
                 }
@@ -53,15 +67,25 @@ fn each(history: &History<'_>, target: &Target<'_>, mut judge: impl FnMut(&Added
                 seen.note_conditions(&id.name, entry, revision);
                 let now = taints::of(&revision.object);
                 let known = seen.taints.insert(id.name.clone(), now.clone());
-                let new = now
-                    .into_iter()
-                    .filter(|it| known.as_ref().is_some_and(|known| !known.contains(it)));
-                let evicts =
-                    |(_, effect): &(String, String)| matches!(effect.as_str(), "NoExecute" | "PreferNoExecute");
-                if target.wrote(revision) == Some(true) && revision.change != Change::Deleted {
-                    for taint in new.filter(evicts) {
-                        let id = id.clone();
-                        judge(&Added { entry, id, taint }, &seen);
+                let Some(known) = known.filter(|_| target.wrote(revision) == Some(true)) else {
+                    continue;
+                };
+                let removed = known.iter().filter(|it| !now.contains(it)).map(|it| (it, true));
+                let added = now.iter().filter(|it| !known.contains(it)).map(|it| (it, false));
+                let is_of_karmada =
+                    |(key, effect): &(String, String)| effect == "NoSchedule" && key.starts_with(OF_KARMADA);
+                for (taint, is_removed) in added.chain(removed).filter(|(taint, _)| !is_of_karmada(taint)) {
+                    if revision.change != Change::Deleted {
+                        let (id, taint) = (id.clone(), taint.clone());
+                        judge(
+                            &Written {
+                                entry,
+                                id,
+                                taint,
+                                is_removed,
+                            },
+                            &seen,
+                        );
                     }
                 }
             }
@@ -75,7 +99,7 @@ pub(super) fn only_policies(history: &History<'_>, target: &Target<'_>) -> Found
     let mut found = Found::default();
     each(history, target, |added, seen| {
         let (key, effect) = &added.taint;
-        if effect != "NoExecute" {
+        if effect != "NoExecute" || added.is_removed {
             return;
         }
         found.judged += 1;
@@ -96,6 +120,9 @@ pub(super) fn only_policies(history: &History<'_>, target: &Target<'_>) -> Found
 pub(super) fn not_before_the_window(history: &History<'_>, target: &Target<'_>) -> Found {
     let mut found = Found::default();
     each(history, target, |added, seen| {
+        if added.is_removed {
+            return;
+        }
         let windows = seen.wanting(&added.taint).map(|(spec, taint)| {
             let window = taint["addOnMatchSeconds"].as_u64().unwrap_or(WINDOW);
             (seen.held(&added.id.name, spec), Duration::from_secs(window))
@@ -134,16 +161,69 @@ pub(super) fn not_before_the_window(history: &History<'_>, target: &Target<'_>) 
     found
 }
 
+/// CTP-02: a taint is not removed before the conditions of its policy have not held for its other window.
+pub(super) fn stays_for_the_window(history: &History<'_>, target: &Target<'_>) -> Found {
+    let mut found = Found::default();
+    each(history, target, |written, seen| {
+        if written.is_removed {
+            removed(written, seen, &mut found);
+        }
+    });
+    found
+}
+
+/// Judges the removal of a taint of the only policy that has it, if the policy has one condition, names the cluster and has not
+/// changed.
+fn removed(removed: &Written<'_>, seen: &Seen, found: &mut Found) {
+    let wanting: Vec<_> = seen.wanting(&removed.taint).collect();
+    let &[(spec, taint)] = wanting.as_slice() else { return };
+    let conditions = spec["matchConditions"].as_array().map_or(0, Vec::len);
+    let is_of_proposal = spec.get("taintsToAdd").is_some();
+    if conditions != 1 || !is_of_proposal || !names(spec, &removed.id.name) || seen.has_edited {
+        return;
+    }
+    let lasted = match seen.held(&removed.id.name, spec) {
+        Held::Always | Held::No { since: None } => return,
+        Held::Since { .. } => None,
+        Held::No { since: Some(since) } => Some(removed.entry.at.saturating_sub(since)),
+    };
+    found.judged += 1;
+    let window = taint["removeOnMismatchSeconds"].as_u64().unwrap_or(WINDOW_OF_REMOVAL);
+    if lasted.is_some_and(|lasted| lasted + TICK >= Duration::from_secs(window)) {
+        return;
+    }
+    let (key, effect) = &removed.taint;
+    found.findings.push(finding(
+        Invariant::TaintStaysForItsWindow,
+        removed.entry,
+        Some(removed.id.clone()),
+        format!("the taint {key}:{effect} until the conditions have not held for {window} s"),
+        lasted.map_or_else(
+            || "it was removed while they hold".to_owned(),
+            |lasted| format!("it was removed after {:.0} s", lasted.as_secs_f64()),
+        ),
+    ));
+}
+
+/// Returns `true` if a policy applies to a cluster whatever its labels are.
+fn names(policy: &Value, cluster: &str) -> bool {
+    policy.get("targetCluster").is_none_or(|target| {
+        let others = target
+            .as_object()
+            .is_none_or(|fields| fields.keys().any(|key| key != "clusterNames"));
+        let names = target["clusterNames"].as_array();
+        !others && names.is_some_and(|names| names.iter().any(|name| name == cluster))
+    })
+}
+
 /// Time for which the conditions of a policy hold.
 enum Held {
     /// Since before the timeline began, or the policy has no conditions.
     Always,
     /// Since this moment; whether they had held before and were interrupted.
-    Since {
-        at: Duration,
-        again: bool,
-    },
-    No,
+    Since { at: Duration, again: bool },
+    /// They do not; for a policy with one condition, with the moment since when, unless the timeline began so.
+    No { since: Option<Duration> },
 }
 
 impl Seen {
@@ -195,7 +275,10 @@ impl Seen {
                 .checked_sub(holding)
                 .and_then(|first| statuses.get(first))
             else {
-                return Held::No;
+                let failing = statuses.iter().rev().take_while(|(_, status)| !holds(status)).last();
+                return Held::No {
+                    since: failing.and_then(|(at, _)| *at),
+                };
             };
             if let Some(at) = at {
                 always = false;
