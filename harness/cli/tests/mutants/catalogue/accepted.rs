@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     fault::{Carried, Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, delete, get, list, map, merge, policy_path, remove, text},
+    pieces::{Memory, binding_path, delete, get, list, map, merge, policy_path, remove, text},
 };
 
 #[expect(clippy::too_many_lines, reason = "a table: an entry for each mutant")]
@@ -83,6 +83,18 @@ pub fn mutants() -> Vec<Mutant> {
             fault: |_| leave_clusters_without_the_kind(),
         },
         Mutant {
+            name: "status-lost-in-a-conflict",
+            breaks: "POL-29",
+            defect: "a binding loses the status of a cluster while a change meets a conflict there",
+            fault: |_| lose_status_in_conflicts(),
+        },
+        Mutant {
+            name: "numbers-as-floats",
+            breaks: "POL-30",
+            defect: "numbers of statuses are read as floating point numbers",
+            fault: |_| Fault::none().read(Of::Copies, |copy| as_floats(&mut copy["status"])),
+        },
+        Mutant {
             name: "dependencies-as-they-were",
             breaks: "APP-24",
             defect: "the Work of a ConfigMap keeps the content that it began with",
@@ -116,6 +128,57 @@ pub fn mutants() -> Vec<Mutant> {
             },
         },
     ]
+}
+
+fn lose_status_in_conflicts() -> Fault {
+    let binding: Memory<String> = Memory::new();
+    let known = binding.clone();
+    Fault::none()
+        .after(Of::Bindings, move |call, answer, _| {
+            if call.is_write() && answer.pointer("/status/aggregatedStatus/0/status").is_some() {
+                *binding.get() = binding_path(answer);
+            }
+            Box::pin(std::future::ready(()))
+        })
+        .after(Of::Copies, move |_, answer, hands| {
+            let path = known.get().clone();
+            let control = hands["control"].clone();
+            let is_conflict = answer["code"] == 409 && !path.is_empty();
+            Box::pin(async move {
+                if is_conflict {
+                    let mut items = get(&control, path.clone()).await["status"]["aggregatedStatus"].take();
+                    for item in items.as_array_mut().into_iter().flatten() {
+                        remove(item, "", "status");
+                    }
+                    merge(
+                        &control,
+                        format!("{path}/status"),
+                        &json!({"status": {"aggregatedStatus": items}}),
+                    )
+                    .await;
+                }
+            })
+        })
+}
+
+/// Rounds whole numbers as a floating point number does.
+fn as_floats(value: &mut Value) {
+    match value {
+        Value::Number(number) =>
+        {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_precision_loss,
+                reason = "this is the defect"
+            )]
+            if let Some(whole) = number.as_i64() {
+                *number = (whole as f64 as i64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(as_floats),
+        Value::Object(fields) => fields.values_mut().for_each(as_floats),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
 }
 
 fn hold_policies_of_unknown_kinds() -> Fault {
