@@ -6,13 +6,15 @@
 //! - `mutant`: the controller with a fault, as a target; `pieces`: building blocks of faults;
 //! - `catalogue`: the mutants, by area;
 //! - `verdict`: the case that kills a mutant;
-//! - `explored`: mutants that no case kills and that an exploration finds.
+//! - `explored`: mutants that no case kills and that an exploration finds;
+//! - `allowed`: implementations that differ from the reference controller and conform, which no case may blame.
 //!
 //! The tests have their own `main`, so that every `cargo test` prints the case that killed each mutant. Arguments
 //! without a dash are parts of names, to try some mutants alone.
 
 #![expect(clippy::print_stdout, reason = "the output of a test is for its user")]
 
+mod allowed;
 mod catalogue;
 mod explored;
 mod fault;
@@ -30,7 +32,38 @@ use baton::{
 };
 use baton_cluster::error_chain::error_chain;
 
-use crate::verdict::{Death, Trial};
+use crate::{
+    allowed::Allowed,
+    verdict::{Death, Trial},
+};
+
+/// Number of cases that blame an implementation that conforms. Each implementation runs its share of the cases, and all of them
+/// if it is named.
+fn allowed_are_blamed(trial: &Trial, names: &[&String]) -> usize {
+    let cases = trial.supported();
+    let all = allowed::all();
+    let is_wanted = |it: &Allowed| names.is_empty() || names.iter().any(|part| it.name.contains(part.as_str()));
+    let wanted = all.iter().enumerate().filter(|(_, it)| is_wanted(it));
+    let blamed = wanted.map(|(number, it)| {
+        let cases = if names.is_empty() {
+            allowed::share(&cases, number, all.len())
+        } else {
+            cases.clone()
+        };
+        let blamed = allowed::try_out(trial, it, &cases);
+        println!(
+            "allowed {} ... blamed by {} of {}",
+            it.name,
+            blamed.len(),
+            show::count(cases.len(), "case")
+        );
+        for words in &blamed {
+            println!("  {}: {words}", it.differs);
+        }
+        blamed.len()
+    });
+    blamed.sum()
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -92,7 +125,8 @@ fn main() -> ExitCode {
         found.is_ok()
     });
     let unfound = found.into_iter().filter(|found| !found).count();
-    if survivors + unbroken.len() + harmed.len() + unfound > 0 {
+    let blamed = allowed_are_blamed(&trial, &names);
+    if survivors + unbroken.len() + harmed.len() + unfound + blamed > 0 {
         return ExitCode::FAILURE;
     }
     if names.is_empty() {

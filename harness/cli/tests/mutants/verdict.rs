@@ -7,6 +7,7 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use baton::{files::Roots, load::Suite, options::RunOptions, run, show};
@@ -34,6 +35,9 @@ pub enum Death {
     },
 }
 
+/// Time limit of a run.
+const LONGEST: Duration = Duration::from_secs(120);
+
 /// The suite and its settings.
 pub struct Trial {
     suite: Suite,
@@ -45,7 +49,10 @@ pub struct Trial {
 impl Trial {
     /// Creates a trial with all cases.
     pub fn new(suite: Suite, roots: Roots) -> Self {
-        let settings = RunOptions::new(roots);
+        let settings = RunOptions {
+            limit: Some(LONGEST),
+            ..RunOptions::new(roots)
+        };
         let table = include_str!("../snapshots/mutants.snap");
         let row = |line: &str| match *line.split_whitespace().collect::<Vec<_>>() {
             [mutant, _, case, ..] => Some((mutant.to_owned(), case.to_owned())),
@@ -141,11 +148,15 @@ impl Trial {
     }
 
     fn verdict(&self, mutant: &Mutant, case: &Case) -> Result<judge::Verdict, String> {
+        self.verdict_by(mutant, case, &Plan::of(case))
+    }
+
+    fn verdict_by(&self, mutant: &Mutant, case: &Case, plan: &Plan) -> Result<judge::Verdict, String> {
         let settings = RunOptions {
             target: std::sync::Arc::new(*mutant),
             ..self.settings.clone()
         };
-        let ran = run::execute(case, &Plan::of(case), &settings, Path::new(""), &|_| {});
+        let ran = run::execute(case, plan, &settings, Path::new(""), &|_| {});
         let ran = ran.map_err(|error| error_chain(&error))?;
         Ok(ran.verdict)
     }
@@ -165,6 +176,32 @@ impl Trial {
             );
         }
         Ok(broken)
+    }
+
+    /// Returns the cases that the controller supports.
+    pub fn supported(&self) -> Vec<&Case> {
+        let features = self.settings.target.features();
+        let cases = self.suite.cases.iter();
+        cases.filter(|case| case.features.is_subset(&features)).collect()
+    }
+
+    /// Returns the deviations that a case finds, or the reason why it has no result. Remarks are none.
+    pub fn blamed(&self, mutant: &Mutant, case: &Case) -> Vec<String> {
+        let asked = self.settings.clone().asking(&self.suite.catalogue).asked;
+        match self.verdict_by(mutant, case, &Plan::of(case).asking(asked)) {
+            Ok(verdict) => {
+                let found = verdict
+                    .findings
+                    .iter()
+                    .chain(&verdict.elsewhere)
+                    .chain(&verdict.inconclusive);
+                // A write without effect is a fault of the reference controller alone.
+                let idle = format!("invariant {}", Invariant::NoWriteChangesNothing.name());
+                let counts = found.filter(|finding| finding.title != idle);
+                counts.map(ToString::to_string).collect()
+            }
+            Err(failure) => vec![failure],
+        }
     }
 
     fn findings(&self, mutant: &Mutant, case: &Case) -> Result<Vec<String>, String> {
