@@ -131,6 +131,16 @@ fn window(again: Option<f64>, window: u64, tainted: f64) -> Story {
     story.target(tainted, "Cluster", cluster("member1", failed(), "False"))
 }
 
+#[test]
+fn no_taint_comes_while_its_conditions_have_never_held() {
+    let story = Story::begin()
+        .hands(0.0, "Cluster", cluster("member1", none(), "True"))
+        .hands(0.0, "ClusterTaintPolicy", policy(60))
+        .target(70.0, "Cluster", cluster("member1", failed(), "True"));
+    let (_, found) = story.judged(Invariant::TaintNotBeforeItsWindow, with(true, &[]));
+    assert_eq!(found, ["CTP-04"]);
+}
+
 #[rstest]
 #[case::on_time(window(None, 60, 70.0), &[])]
 #[case::almost(window(None, 60, 68.5), &[])]

@@ -116,7 +116,7 @@ pub(super) fn only_policies(history: &History<'_>, target: &Target<'_>) -> Found
     found
 }
 
-/// CTP-01, CTP-06: not before the conditions of one of these policies have held for its window.
+/// CTP-01, CTP-04, CTP-06: not before the conditions of one of these policies have held for its window.
 pub(super) fn not_before_the_window(history: &History<'_>, target: &Target<'_>) -> Found {
     let mut found = Found::default();
     each(history, target, |added, seen| {
@@ -154,7 +154,14 @@ pub(super) fn not_before_the_window(history: &History<'_>, target: &Target<'_>) 
                 format!("no taint {key}:{effect} before the conditions have held for its window"),
                 seen,
             );
-            let requirement = if broken_before { "CTP-06" } else { "CTP-01" };
+            let never = windows
+                .iter()
+                .all(|(held, _)| matches!(held, Held::No { never: true, .. }));
+            let requirement = match (never, broken_before) {
+                (true, _) => "CTP-04",
+                (false, true) => "CTP-06",
+                (false, false) => "CTP-01",
+            };
             found.findings.push(blaming(told, requirement));
         }
     });
@@ -183,9 +190,9 @@ fn removed(removed: &Written<'_>, seen: &Seen, found: &mut Found) {
         return;
     }
     let lasted = match seen.held(&removed.id.name, spec) {
-        Held::Always | Held::No { since: None } => return,
+        Held::Always | Held::No { since: None, .. } => return,
         Held::Since { .. } => None,
-        Held::No { since: Some(since) } => Some(removed.entry.at.saturating_sub(since)),
+        Held::No { since: Some(since), .. } => Some(removed.entry.at.saturating_sub(since)),
     };
     found.judged += 1;
     let window = taint["removeOnMismatchSeconds"].as_u64().unwrap_or(WINDOW_OF_REMOVAL);
@@ -223,7 +230,8 @@ enum Held {
     /// Since this moment; whether they had held before and were interrupted.
     Since { at: Duration, again: bool },
     /// They do not; for a policy with one condition, with the moment since when, unless the timeline began so.
-    No { since: Option<Duration> },
+    /// `never`: one of them has not held so far.
+    No { since: Option<Duration>, never: bool },
 }
 
 impl Seen {
@@ -278,6 +286,7 @@ impl Seen {
                 let failing = statuses.iter().rev().take_while(|(_, status)| !holds(status)).last();
                 return Held::No {
                     since: failing.and_then(|(at, _)| *at),
+                    never: !statuses.iter().any(|(_, status)| holds(status)),
                 };
             };
             if let Some(at) = at {
