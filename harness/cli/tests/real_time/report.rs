@@ -111,6 +111,19 @@ fn a_remark_beside_a_known_deviation_is_drawn_as_a_remark() {
 }
 
 #[test]
+fn a_part_of_the_suite_that_conforms_is_not_drawn_like_the_whole() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports/reference/0.2.0/report.yaml");
+    let whole = ConformanceReport::parse(&fs::read_to_string(file).unwrap()).unwrap();
+    let mut part = whole.clone();
+    part.cases.truncate(3);
+    part.suite.cases = 3;
+    for (report, state) in [(whole, "conforms"), (part, "inconclusive")] {
+        let page = page::of_report(&report, &TimelineViews::new()).unwrap();
+        assert!(page.contains(&format!(r#"<p class="verdict {state}">"#)), "{state}");
+    }
+}
+
+#[test]
 fn the_page_loads_nothing() {
     let page = hostile_page();
     assert!(page.contains("default-src 'none'"));

@@ -43,6 +43,26 @@ const LINKED: usize = 10;
 /// Views of timelines, by case and seed.
 pub type TimelineViews = BTreeMap<(CaseId, u64), TimelineView>;
 
+/// Counts the requirements by result. In the bar, those that no case was about have a share if cases were not run.
+fn states(report: &ConformanceReport, parts: &[Part<'_>]) -> Vec<Choice<RequirementResult>> {
+    let is_partial = report.partly().is_some();
+    let choice = |result: RequirementResult| {
+        let with = |part: &Part<'_>| part.rows.iter().filter(|it| it.report.result == result).count();
+        let count = parts.iter().map(with).sum();
+        Choice {
+            key: result,
+            words: result.words(),
+            count,
+            share: if is_partial {
+                count
+            } else {
+                parts.first().map(with).unwrap_or_default()
+            },
+        }
+    };
+    RequirementResult::ALL.into_iter().map(choice).collect()
+}
+
 /// Renders the page of a report, with the timelines that there are views of.
 ///
 /// # Errors
@@ -77,15 +97,7 @@ pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> 
     let all_failing = failing.len();
     failing.truncate(LINKED);
     let requirements = view::parts(report);
-    let states = RequirementResult::ALL.map(|result| {
-        let with = |part: &Part<'_>| part.rows.iter().filter(|it| it.report.result == result).count();
-        Choice {
-            key: result,
-            words: result.words(),
-            count: requirements.iter().map(with).sum(),
-            share: requirements.first().map(with).unwrap_or_default(),
-        }
-    });
+    let states = states(report, &requirements);
     let outcomes = CaseOutcome::ALL.map(|outcome| {
         let count = report.cases.iter().filter(|case| case.result == outcome).count();
         Choice {
@@ -103,7 +115,7 @@ pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> 
         report: Some(report),
         date: report.date.strftime("%Y-%m-%d %H:%M UTC").to_string(),
         verdict: view::verdict_of(report),
-        states: states.into(),
+        states,
         outcomes: outcomes.into(),
         words: RequirementResult::ALL
             .into_iter()

@@ -156,7 +156,7 @@ pub(super) struct Choice<Key> {
     pub(super) key: Key,
     pub(super) words: &'static str,
     pub(super) count: usize,
-    /// Length in the bar; requirements without cases do not count.
+    /// Length in the bar; requirements without cases count only if cases were not run.
     pub(super) share: usize,
 }
 
@@ -383,6 +383,8 @@ pub(super) fn verdict_of(report: &ConformanceReport) -> VerdictView {
         cases.conforming + cases.with_remarks + cases.known,
     ) {
         (0, (0, 0), 0) => CaseOutcome::Unsupported,
+        // The cases that were not run could say something else.
+        (0, (0, 0), _) if report.partly().is_some() => CaseOutcome::Inconclusive,
         (0, (0, 0), _) => CaseOutcome::Conforms,
         (0, (0, _), _) => CaseOutcome::Inconclusive,
         (0, _, _) => CaseOutcome::Broken,
