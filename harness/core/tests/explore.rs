@@ -395,7 +395,7 @@ fn a_journal_knows_which_plans_it_lacks(
         };
         Entry::Part(Part {
             shard,
-            of: Digest::of_bytes(b"all plans"),
+            of: Some(Digest::of_bytes(b"all plans")),
             plans: *plans,
         })
     };
@@ -414,7 +414,7 @@ fn shards_of_different_plans_are_not_merged() {
     let journal = |number: usize, of: usize, plans: &[u8]| {
         let part = Entry::Part(Part {
             shard: Shard { number, of },
-            of: Digest::of_bytes(plans),
+            of: Some(Digest::of_bytes(plans)),
             plans: 4,
         });
         Journal::read(&written(1, &[part])).unwrap()
@@ -436,7 +436,7 @@ fn an_absurd_number_of_shards_is_no_burden() {
     };
     let part = Entry::Part(Part {
         shard,
-        of: Digest::of_bytes(b"all plans"),
+        of: Some(Digest::of_bytes(b"all plans")),
         plans: usize::MAX,
     });
     let journal = Journal::read(&written(1, &[part])).unwrap();

@@ -158,7 +158,7 @@ impl Search<'_> {
             .collect();
         folder.record_part(Part {
             shard,
-            of,
+            of: Some(of),
             plans: mine.len(),
         })?;
         let mut todo = Vec::new();

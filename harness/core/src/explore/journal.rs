@@ -143,8 +143,9 @@ pub enum Entry {
 pub struct Part {
     /// The shard.
     pub shard: Shard,
-    /// Digest of all plans that the shards divide. Shards of other plans do not add up to a whole.
-    pub of: Digest,
+    /// Digest of all plans that the shards divide: shards of other plans do not add up to a whole. Older journals lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<Digest>,
     /// Number of its plans, also of those that are not run.
     pub plans: usize,
 }

@@ -169,7 +169,7 @@ pub fn all() -> Vec<Allowed> {
         },
         Allowed {
             name: "own-objects",
-            differs: "the implementation keeps ConfigMaps of its own on the control plane and on members",
+            differs: "the implementation keeps its own ConfigMaps on the control plane and on members",
             without: &[],
             fault: |_| {
                 [Of::Bindings, Of::Copies].into_iter().fold(Fault::none(), |fault, of| {
