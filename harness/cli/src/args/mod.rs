@@ -422,13 +422,15 @@ mod tests {
 
     #[test]
     fn a_number_that_must_be_above_0_is_named_as_such() {
-        for words in ["run -j 0", "run -j many", "explore x --workers 0", "explore x -j -1"] {
+        for words in [
+            "run -j 0",
+            "run -j many",
+            "explore x --workers 0",
+            "explore x --jobs=-1",
+        ] {
             let words = ["baton"].into_iter().chain(words.split(' '));
             let told = Cli::read(words).unwrap_err().to_string();
-            assert!(
-                told.contains("expected a whole number above 0") || told.contains("unexpected argument"),
-                "{told}"
-            );
+            assert!(told.contains("expected a whole number above 0"), "{told}");
         }
     }
 

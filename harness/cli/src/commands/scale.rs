@@ -49,7 +49,7 @@ pub(super) fn compare(one: &Path, other: &Path) -> Exit {
     }
     for (which, report) in [("first", &one), ("second", &other)] {
         for reason in compare::reservations(report) {
-            errln!("warning: the {which} run does not count as it is: {reason}");
+            errln!("warning: the {which} run did not complete, or broke a requirement: {reason}");
         }
     }
     outln!("{}", table::comparison(&one, &other));

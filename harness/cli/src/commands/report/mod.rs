@@ -187,10 +187,14 @@ fn report_page(report: &Path, timelines: Option<&Path>, output: &Path) -> Result
             && let Some(name) = Path::new(&evidence.timeline).file_name()
         {
             let path = folder.join(name);
-            let timeline = read_timeline(&path)?;
-            if files::read_evidence(&path).map_or(true, |bytes| Digest::of_bytes(&bytes) != evidence.digest) {
+            let bytes = files::read_evidence(&path).map_err(|source| InputError::Io {
+                path: path.clone(),
+                source,
+            })?;
+            if Digest::of_bytes(&bytes) != evidence.digest {
                 return Err(InputError::OtherTimeline(path));
             }
+            let timeline = Timeline::read(bytes.as_slice()).map_err(|source| InputError::Timeline { path, source })?;
             let entries: Vec<u64> = case.findings.iter().map(|finding| finding.entry).collect();
             timeline_views.insert((case.name.clone(), case.seed), TimelineView::of(&timeline, &entries));
         }
