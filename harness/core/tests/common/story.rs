@@ -124,6 +124,11 @@ impl Story {
         self.copy_as(at, cluster, change, copy)
     }
 
+    /// A revision of a copy that is this object.
+    pub fn copy_of(self, at: f64, cluster: &str, change: Change, copy: Value) -> Self {
+        self.copy_as(at, cluster, change, copy)
+    }
+
     fn copy_as(mut self, at: f64, cluster: &str, change: Change, copy: Value) -> Self {
         let revision = Revision {
             cluster: cluster.into(),

@@ -3,7 +3,7 @@
 use crate::mutant::Mutant;
 
 /// Name, invariant that the mutant breaks, and name of the original mutant.
-const BROKEN: [(&str, &str, &str); 32] = [
+const BROKEN: [(&str, &str, &str); 34] = [
     (
         "origin-not-gone",
         "originGoneBeforeDestinationCreated",
@@ -33,6 +33,12 @@ const BROKEN: [(&str, &str, &str); 32] = [
     ("copies-outlive-works", "nothingLeftAfterCleanUp", "copies-left"),
     ("two-tasks", "oneTaskPerCluster", "task-written-twice"),
     ("evicted-early", "noEvictionBeforeItsTime", "toleration-seconds-ignored"),
+    (
+        "application-moved-early",
+        "noApplicationFailoverBeforeItsTime",
+        "unhealthy-leaves-soon",
+    ),
+    ("gone-under-never", "copyStaysUnderNever", "never-ends-by-itself"),
     (
         "gap-under-gracefully",
         "gracefullyNeverWithoutCopy",

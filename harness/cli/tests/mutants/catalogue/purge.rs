@@ -22,7 +22,7 @@ const MODE: &str = "no-execute-taint-eviction-purge-mode";
 
 pub fn mutants() -> Vec<Mutant> {
     let mut mutants = directly();
-    mutants.push(never());
+    mutants.extend(never());
     mutants.extend(unreachable());
     mutants.extend(gracefully());
     mutants.extend(recorded());
@@ -30,19 +30,36 @@ pub fn mutants() -> Vec<Mutant> {
     mutants
 }
 
-fn never() -> Mutant {
-    Mutant {
-        name: "never-not-understood",
-        breaks: "PRG-09",
-        defect: "purgeMode Never is taken for Gracefully: the old copy goes when the new one is healthy",
-        fault: |_| {
-            Fault::none().read(Of::Policies, |policy| {
-                if text(policy, "/spec/failover/application/purgeMode") == "Never" {
-                    policy["spec"]["failover"]["application"]["purgeMode"] = json!("Gracefully");
-                }
-            })
+fn never() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "never-not-understood",
+            breaks: "PRG-09",
+            defect: "purgeMode Never is taken for Gracefully: the old copy goes when the new one is healthy",
+            fault: |_| {
+                Fault::none().read(Of::Policies, |policy| {
+                    if text(policy, "/spec/failover/application/purgeMode") == "Never" {
+                        policy["spec"]["failover"]["application"]["purgeMode"] = json!("Gracefully");
+                    }
+                })
+            },
         },
-    }
+        Mutant {
+            name: "never-ends-by-itself",
+            breaks: "PRG-09",
+            defect: "a task under Never is carried out as one under Gracefully",
+            fault: |_| {
+                Fault::none().read(Of::Bindings, |binding| {
+                    for task in tasks(binding) {
+                        if task["purgeMode"] == "Never" {
+                            task["purgeMode"] = json!("Gracefully");
+                            remove(task, "", "suppressDeletion");
+                        }
+                    }
+                })
+            },
+        },
+    ]
 }
 
 fn directly() -> Vec<Mutant> {

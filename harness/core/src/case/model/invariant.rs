@@ -39,8 +39,12 @@ pub enum Invariant {
     OneBindingPerWorkload,
     /// A task because of a taint is not written before its time.
     NoEvictionBeforeItsTime,
+    /// A task because of an unhealthy workload is not written before its time.
+    NoApplicationFailoverBeforeItsTime,
     /// Under Gracefully a healthy old copy stays until another one is healthy, or its period is over.
     GracefullyNeverWithoutCopy,
+    /// Under Never the old copy stays until a user confirms its removal.
+    CopyStaysUnderNever,
     /// A copy that ever has an injected label has it from its first revision on; none without it came before.
     LabelsFromFirstRevision,
     /// An injected label stays until the copy was healthy for the first time.
@@ -89,7 +93,7 @@ pub enum Invariant {
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 40] = [
         Self::OriginGoneBeforeDestinationCreated,
         Self::AtMostOneLiveCopy,
         Self::NoLabelOnTemplate,
@@ -105,7 +109,9 @@ impl Invariant {
         Self::OneTaskPerCluster,
         Self::OneBindingPerWorkload,
         Self::NoEvictionBeforeItsTime,
+        Self::NoApplicationFailoverBeforeItsTime,
         Self::GracefullyNeverWithoutCopy,
+        Self::CopyStaysUnderNever,
         Self::LabelsFromFirstRevision,
         Self::LabelsUntilHealthy,
         Self::LabelsOnlyUnderDirectly,
@@ -148,7 +154,9 @@ impl Invariant {
             Self::OneTaskPerCluster => "oneTaskPerCluster",
             Self::OneBindingPerWorkload => "oneBindingPerWorkload",
             Self::NoEvictionBeforeItsTime => "noEvictionBeforeItsTime",
+            Self::NoApplicationFailoverBeforeItsTime => "noApplicationFailoverBeforeItsTime",
             Self::GracefullyNeverWithoutCopy => "gracefullyNeverWithoutCopy",
+            Self::CopyStaysUnderNever => "copyStaysUnderNever",
             Self::LabelsFromFirstRevision => "labelsFromFirstRevision",
             Self::LabelsUntilHealthy => "labelsUntilHealthy",
             Self::LabelsOnlyUnderDirectly => "labelsOnlyUnderDirectly",
@@ -190,7 +198,9 @@ impl Invariant {
             Self::OneTaskPerCluster => &["PRG-10"],
             Self::OneBindingPerWorkload => &["POL-01"],
             Self::NoEvictionBeforeItsTime => &["TNT-03"],
+            Self::NoApplicationFailoverBeforeItsTime => &["APP-02"],
             Self::GracefullyNeverWithoutCopy => &["PRG-05", "PRG-14"],
+            Self::CopyStaysUnderNever => &["PRG-09"],
             Self::LabelsFromFirstRevision => &["REC-01"],
             Self::LabelsUntilHealthy => &["REC-11"],
             Self::LabelsOnlyUnderDirectly => &["REC-05", "REC-06"],

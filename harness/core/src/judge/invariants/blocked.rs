@@ -90,11 +90,7 @@ fn has_rules(binding: &Revision) -> bool {
 /// When the taints of the cluster left the workload no time any more; nothing if no taint asks for this eviction.
 fn due(history: &History<'_>, allowances: &Allowances, task: &Task, binding: &Revision) -> Option<Moment> {
     let placement = binding.object.pointer("/spec/placement");
-    let tolerations = placement
-        .and_then(|placement| placement.get("clusterTolerations"))
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let tolerations = tolerations(&binding.object);
     let taints = taints_at(history, task);
     let first = taints
         .iter()
@@ -139,17 +135,53 @@ pub(super) fn earliest(history: &History<'_>, task: &Task) -> Option<Duration> {
         .iter()
         .filter(|(entry, _)| entry.seq <= task.written.seq);
     let due = so_far.flat_map(|(_, revision)| {
-        let tolerations = revision.object.pointer("/spec/placement/clusterTolerations");
-        let tolerations = tolerations
-            .and_then(Value::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let tolerations = tolerations(&revision.object);
         let due = taints
             .iter()
             .filter_map(|(taint, since)| Some(since.added.at + tolerated(taint, tolerations)?));
         due.collect::<Vec<_>>()
     });
     due.min()
+}
+
+/// Reasons for which the taints of a cluster cannot have caused an eviction.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum NoCause {
+    /// The binding has always tolerated them without a limit.
+    Tolerated,
+    /// The last of those that it tolerates for some time was removed at this moment, before that time was over.
+    Removed(Duration),
+}
+
+/// Returns the reason for which no taint that the cluster has had can have caused an eviction. `None` if one can have, or if
+/// that is not known.
+pub(super) fn no_cause(history: &History<'_>, task: &Task) -> Option<NoCause> {
+    let cluster = history.cluster(task.from.as_str())?;
+    let known_since = history.entries.first().map(|entry| entry.at).unwrap_or_default();
+    let had = cluster.all_taints_before(task.written.seq);
+    let is_unknown = had.iter().any(|(_, since, _)| since.added.at == known_since);
+    if had.is_empty() || is_unknown || cluster.ever_preferred || cluster.has_left_before(task.written.seq) {
+        return None;
+    }
+    let mut last_removed = None;
+    for (taint, since, removed) in had {
+        let so_far = history.binding_of(task).iter();
+        let so_far = so_far.take_while(|(entry, _)| entry.seq <= task.written.seq);
+        let times = so_far.filter_map(|(_, it)| tolerated(taint, tolerations(&it.object)));
+        let Some(due) = times.min().map(|time| since.added.at + time) else {
+            continue;
+        };
+        let removed = removed.filter(|removed| removed.at + EARLY < due)?;
+        last_removed = last_removed.max(Some(removed.at));
+    }
+    Some(last_removed.map_or(NoCause::Tolerated, NoCause::Removed))
+}
+
+/// The cluster tolerations of a binding.
+fn tolerations(binding: &Value) -> &[Value] {
+    let tolerations = binding.pointer("/spec/placement/clusterTolerations");
+    let tolerations = tolerations.and_then(Value::as_array);
+    tolerations.map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Returns `true` if the cluster ever had a `PreferNoExecute` taint, which has a separate time limit.
@@ -176,11 +208,7 @@ pub(super) fn tainted(history: &History<'_>, task: &Task) -> u64 {
 /// Since when a cluster has had a `NoExecute` taint that a binding tolerates no longer, just before an entry; none if
 /// it has no such taint.
 pub(super) fn failing_since(history: &History<'_>, cluster: &str, binding: &Value, before: &Entry) -> Option<Moment> {
-    let placement = binding.pointer("/spec/placement/clusterTolerations");
-    let tolerations = placement
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let tolerations = tolerations(binding);
     let taints = history.cluster(cluster)?.taints_before(before.seq)?;
     let due = taints.iter().filter_map(|(taint, since)| {
         Some(Moment {

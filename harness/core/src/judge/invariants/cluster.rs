@@ -25,7 +25,7 @@ pub(super) struct Since {
 #[derive(Default)]
 pub(super) struct OfCluster {
     /// The `NoExecute` taints after an entry; an item for each change.
-    taints: Vec<(u64, Taints)>,
+    taints: Vec<(Moment, Taints)>,
     /// Set if it ever had a `PreferNoExecute` taint.
     pub(super) ever_preferred: bool,
     /// The place of the first entry at which it was not ready, or gone.
@@ -64,7 +64,7 @@ impl OfCluster {
         });
         let now: Taints = now.collect();
         if before.is_none_or(|before| *before != now) {
-            self.taints.push((entry.seq, now));
+            self.taints.push((entry.into(), now));
         }
     }
 
@@ -76,9 +76,27 @@ impl OfCluster {
 
     /// The `NoExecute` taints that it had just before an entry.
     pub(super) fn taints_before(&self, seq: u64) -> Option<&Taints> {
-        let known = self.taints.partition_point(|(since, _)| *since < seq);
+        let known = self.taints.partition_point(|(since, _)| since.seq < seq);
         let (_, taints) = self.taints.get(known.checked_sub(1)?)?;
         Some(taints)
+    }
+
+    /// The `NoExecute` taints that it had at any time before an entry, each with the moment at which it was removed, if it was.
+    pub(super) fn all_taints_before(&self, seq: u64) -> Vec<(&Taint, Since, Option<Moment>)> {
+        let known = &self.taints[..self.taints.partition_point(|(since, _)| since.seq < seq)];
+        let mut all = Vec::new();
+        for (place, (_, taints)) in known.iter().enumerate() {
+            let next = known.get(place + 1);
+            for (taint, since) in taints {
+                let stays = |now: &Taints| now.get(taint).is_some_and(|it| it.added == since.added);
+                match next {
+                    Some((at, now)) if !stays(now) => all.push((taint, *since, Some(*at))),
+                    None => all.push((taint, *since, None)),
+                    Some(_) => {}
+                }
+            }
+        }
+        all
     }
 }
 

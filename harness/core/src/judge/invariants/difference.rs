@@ -15,7 +15,9 @@ pub(super) const TAINTS: &str = "spec.taints";
 /// The field that a finding of an invariant is about, if it is about one, and how it differs.
 pub(super) fn of(invariant: Invariant) -> (Option<&'static str>, DifferenceKind) {
     match invariant {
-        Invariant::OriginGoneBeforeDestinationCreated | Invariant::GracefullyNeverWithoutCopy => (None, TooEarly),
+        Invariant::OriginGoneBeforeDestinationCreated
+        | Invariant::GracefullyNeverWithoutCopy
+        | Invariant::CopyStaysUnderNever => (None, TooEarly),
         Invariant::AtMostOneLiveCopy
         | Invariant::NothingLeftAfterCleanUp
         | Invariant::OnlyTheTargetWritesBindings
@@ -42,9 +44,10 @@ pub(super) fn of(invariant: Invariant) -> (Option<&'static str>, DifferenceKind)
         }
         Invariant::ReplicasAddUp => (Some("spec.clusters[].replicas"), Different),
         Invariant::OneTaskPerCluster | Invariant::GateOffMovesNothing => (Some(TASKS), Unexpected),
-        Invariant::NoEvictionBeforeItsTime | Invariant::EvictionRateKept | Invariant::TaskStaysUntilOver => {
-            (Some(TASKS), TooEarly)
-        }
+        Invariant::NoEvictionBeforeItsTime
+        | Invariant::NoApplicationFailoverBeforeItsTime
+        | Invariant::EvictionRateKept
+        | Invariant::TaskStaysUntilOver => (Some(TASKS), TooEarly),
         Invariant::OthersTaintsSurvive => (Some(TAINTS), Missing),
         Invariant::OnlyPoliciesTaint => (Some(TAINTS), Unexpected),
         Invariant::TaintNotBeforeItsWindow | Invariant::TaintStaysForItsWindow => (Some(TAINTS), TooEarly),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    Found, History, bindings, blaming,
+    Found, History, blaming, causes,
     excuses::{ASKED_BY, is_set_aside},
     failing::MODE,
     finding,
@@ -31,7 +31,7 @@ pub(super) fn follows(history: &History<'_>, target: &Target<'_>, plan: Option<&
         let Some(written) = history.written(task).filter(|it| target.wrote(it.1) == Some(true)) else {
             continue;
         };
-        let Some(kind) = bindings::failure_kind(history, written.1, task) else {
+        let Some(kind) = causes::failure_kind(history, written.1, task) else {
             continue;
         };
         let Some(asked) = Asked::of(history, task, kind, plan).filter(|_| !is_set_aside(written)) else {

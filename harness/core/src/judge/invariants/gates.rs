@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Finding, Found, History, bindings, blaming, difference, finding, instances::Target, taints};
+use super::{Finding, Found, History, bindings, blaming, causes, difference, finding, instances::Target, taints};
 use crate::{
     case::model::{Action, Invariant},
     judge::failovers::BY_APPLICATION,
@@ -58,7 +58,7 @@ pub(super) fn off_moves_nothing(history: &History<'_>, target: &Target<'_>, plan
         let Some((entry, revision)) = history.written(task) else {
             continue;
         };
-        let by_application = bindings::reason(&revision.object, task) == Some(BY_APPLICATION);
+        let by_application = causes::reason(&revision.object, task) == Some(BY_APPLICATION);
         if !by_application && revision.by.as_deref() != Some(HANDS) {
             let told = finding(
                 Invariant::GateOffMovesNothing,

@@ -1,9 +1,12 @@
 //! The labels that are injected into new copies: from when on, until when, and where.
 
+use std::ops::Range;
+
 use super::{
     Found, History,
     bare::{self, on_template},
     bindings::said_healthy,
+    excuses::is_edited,
     finding, injected, label,
 };
 use crate::{
@@ -70,26 +73,53 @@ pub(super) fn from_first_revision(history: &History<'_>) -> Found {
                 Before::No | Before::Unknown => found.cannot_tell(told),
             }
         }
-        for copy in copies {
-            let Some((_, first)) = copy.first() else { continue };
+        for (place, copy) in copies.iter().enumerate() {
+            let Some((created, first)) = copy.first() else { continue };
+            let told = |entry, key, seen: &str| {
+                finding(
+                    Invariant::LabelsFromFirstRevision,
+                    entry,
+                    Some(ObjectId::of(first)),
+                    format!("the label {key} from the first revision of the copy on"),
+                    seen.to_owned(),
+                )
+            };
             let later = copy.0.iter().find_map(|(entry, revision)| {
                 let mut keys = injected(task, revision).into_iter();
                 let late = keys.find(|key| label(first, key).is_none() && !on_template(history, task, key, entry));
-                late.map(|key| (*entry, *revision, key))
+                late.map(|key| (*entry, key))
             });
             found.judged += 1;
-            if let Some((entry, revision, key)) = later {
-                found.findings.push(finding(
-                    Invariant::LabelsFromFirstRevision,
-                    entry,
-                    Some(ObjectId::of(revision)),
-                    format!("the label {key} from the first revision of the copy on"),
-                    "it came later".to_owned(),
-                ));
+            if let Some((entry, key)) = later {
+                found.findings.push(told(entry, key, "it came later"));
+            } else if let Some(key) = lost_again(history, task, &copies[..place], copy) {
+                found
+                    .findings
+                    .push(told(created, key, "the copy was made again without it"));
             }
         }
     }
     found
+}
+
+/// The label that the copy before this one on the same cluster had, and that this one lacks, although the task is still there
+/// and that copy was never healthy.
+fn lost_again<'t>(history: &History<'_>, task: &'t Task, earlier: &[Copy<'_>], copy: &Copy<'_>) -> Option<&'t str> {
+    let (created, first) = copy.first().filter(|(entry, _)| task.is_pending_at(entry.seq))?;
+    let mut firsts = earlier.iter().rev().filter_map(Copy::first);
+    let (begun, before) = firsts.find(|(_, it)| it.cluster == first.cluster)?;
+    let mut keys = injected(task, before).into_iter();
+    let lost = keys.find(|key| label(first, key).is_none())?;
+    let is_excused = was_healthy(history, task, first.cluster.as_str(), begun.seq..created.seq)
+        || history
+            .written(task)
+            .is_none_or(|written| is_edited(history, written, begun.seq, created.seq));
+    (!is_excused).then_some(lost)
+}
+
+/// Returns `true` if the copy on a cluster was reported as healthy by one of these entries.
+fn was_healthy(history: &History<'_>, task: &Task, cluster: &str, entries: Range<u64>) -> bool {
+    said_healthy(history, task).any(|(there, (it, _))| there == cluster && entries.contains(&it.seq))
 }
 
 /// REC-11: an injected label is not taken away before the copy was healthy for the first time, as long as its task is
@@ -116,9 +146,7 @@ pub(super) fn until_healthy(history: &History<'_>) -> Found {
                 });
             let Some((entry, revision, key)) = lost else { continue };
             let cluster = first.cluster.as_str();
-            let was_healthy = said_healthy(history, task)
-                .any(|(there, (it, _))| there == cluster && (created.seq..entry.seq).contains(&it.seq));
-            if !was_healthy {
+            if !was_healthy(history, task, cluster, created.seq..entry.seq) {
                 found.findings.push(finding(
                     Invariant::LabelsUntilHealthy,
                     entry,

@@ -2,7 +2,8 @@
 //!
 //! - here: what is true of every failover; `copies`: how many copies there are and when; `pods`: the same at the level
 //!   of pods; `shadows`: copies under other names;
-//! - `bindings`: how many bindings and tasks there are, and when tasks may be written and carried out; `labels`: where
+//! - `bindings`: how many bindings and tasks there are; `causes`: when a task may be written; `old_copies`: how long old
+//!   copies stay; `labels`: where
 //!   injected labels are, and how long; `bare`: copies that lack them; `taints`: whose they are;
 //! - `placement`: where workloads go, and what is left behind; `scheduled`: when a result may name a new cluster;
 //!   `rates`: how fast; `tainting`: when clusters are tainted;
@@ -20,6 +21,7 @@
 mod bare;
 mod bindings;
 mod blocked;
+mod causes;
 mod cluster;
 mod copies;
 mod difference;
@@ -32,6 +34,7 @@ mod history;
 mod instances;
 mod labels;
 mod moves;
+mod old_copies;
 mod placement;
 mod pods;
 mod rates;
@@ -109,8 +112,10 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
             Invariant::OneInstanceWrites => instances::one_writes(timeline),
             Invariant::OneTaskPerCluster => bindings::one_task_per_cluster(&history),
             Invariant::OneBindingPerWorkload => bindings::one_binding_per_workload(&history),
-            Invariant::NoEvictionBeforeItsTime => bindings::no_eviction_before_its_time(&history, &allowances),
-            Invariant::GracefullyNeverWithoutCopy => bindings::gracefully_never_without_copy(&history, plan),
+            Invariant::NoEvictionBeforeItsTime => causes::no_eviction_before_its_time(&history, &allowances),
+            Invariant::NoApplicationFailoverBeforeItsTime => causes::no_application_failover_before_its_time(&history),
+            Invariant::GracefullyNeverWithoutCopy => old_copies::gracefully_never_without_copy(&history, plan),
+            Invariant::CopyStaysUnderNever => old_copies::stays_under_never(&history),
             Invariant::LabelsFromFirstRevision => labels::from_first_revision(&history),
             Invariant::LabelsUntilHealthy => labels::until_healthy(&history),
             Invariant::LabelsOnlyUnderDirectly => labels::only_under_directly(&history),

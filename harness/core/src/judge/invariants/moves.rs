@@ -13,6 +13,7 @@ use super::{
     excuses::{asks_the_same, is_edited, is_on, is_set_aside},
     finding,
     instances::Target,
+    old_copies,
 };
 use crate::{
     case::model::Invariant,
@@ -218,7 +219,7 @@ fn all_run(history: &History<'_>, task: &Task, cleared: Placed<'_>) -> bool {
         let said = said_healthy(history, task).any(|(there, said)| {
             there == cluster.as_str()
                 && said.0.seq >= task.written.seq
-                && bindings::is_known_by(history, task, (there, said), cleared)
+                && old_copies::is_known_by(history, task, (there, said), cleared)
         });
         let latest = history.binding_of(task).iter().rfind(|it| it.0.seq <= cleared.0.seq);
         let is_sick = latest.and_then(|(_, it)| bindings::health(&it.object, cluster.as_str())) == Some("Unhealthy");
@@ -230,5 +231,5 @@ fn all_run(history: &History<'_>, task: &Task, cleared: Placed<'_>) -> bool {
 
 fn period_is_over(history: &History<'_>, task: &Task, cleared: Placed<'_>, plan: Option<&Plan>) -> bool {
     let kept = cleared.0.at.saturating_sub(task.written.at) + bindings::TICK;
-    kept >= bindings::period(history, task, plan)
+    kept >= old_copies::period(history, task, plan)
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::Value;
 
-use super::{Found, History, bindings::is_by_taint, blaming, finding, taints};
+use super::{Found, History, blaming, causes::is_by_taint, finding, taints};
 use crate::{
     case::model::{Action, ControllerSetup, Fault, Invariant},
     judge::failovers::{Moment, Task},

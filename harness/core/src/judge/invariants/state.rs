@@ -8,8 +8,9 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    Found, History, bindings, blaming,
+    Found, History, blaming,
     blocked::{failing_since, is_label_value},
+    causes,
     excuses::{asks_the_same, is_edited, is_harness, is_on, is_set_aside},
     finding,
     instances::Target,
@@ -79,7 +80,7 @@ pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option
         let Some(written) = history.written(task).filter(|it| target.wrote(it.1) == Some(true)) else {
             continue;
         };
-        let Some(kind) = bindings::failure_kind(history, written.1, task) else {
+        let Some(kind) = causes::failure_kind(history, written.1, task) else {
             continue;
         };
         let known = news.known_before(history, written, &task.from);
