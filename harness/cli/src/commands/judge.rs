@@ -121,24 +121,25 @@ fn asked(roots: &Roots, target: &Path) -> Result<Asked, LoadError> {
     Ok(Asked::of(&suite.catalogue, &target.features, &target.documents))
 }
 
-/// Judges a recording by the invariants alone.
+/// Judges a recording by the invariants alone. A recording without a failover shows nothing about failovers.
 fn by_invariants(timeline: &Timeline, asked: &Asked) -> Exit {
     let judged = judge::judge_recording(timeline);
     let found = Weighed::of(judged.findings, asked, Consequence::Deviation);
     let open = Weighed::of(judged.inconclusive, asked, Consequence::Deviation);
     let exit = report(&found.deviations, &open.deviations, timeline);
     remarks(&found.remarks, &found.proposed);
-    let judged = judged
-        .judged
-        .iter()
-        .any(|(invariant, count)| !invariant.proves().is_empty() && *count > 0);
-    match exit {
-        Exit::Conforms if !judged => {
-            errln!("error: nothing was judged: no workload fails over in this recording");
-            Exit::Broken
-        }
-        exit => exit,
+    outln!("failovers: {}", judged.failovers);
+    if judged.failovers > 0 || exit != Exit::Conforms {
+        return exit;
     }
+    let rules = judged.judged.iter().filter(|(rule, count)| !rule.proves().is_empty() && **count > 0);
+    let rules: Vec<&str> = rules.map(|(rule, _)| rule.name()).collect();
+    errln!("error: no workload fails over in this recording");
+    if !rules.is_empty() {
+        errln!("note: only these invariants had something to judge: {}", rules.join(", "));
+    }
+    errln!("help: begin the recording before a cluster fails, and end it when its workloads run elsewhere");
+    Exit::Broken
 }
 
 /// Judges a recording by a case.

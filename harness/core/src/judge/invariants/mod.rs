@@ -76,6 +76,8 @@ pub struct Judged {
     pub too_close: bool,
     /// Number of times that each invariant applied.
     pub judged: BTreeMap<Invariant, usize>,
+    /// Number of times that a workload left a cluster: with an eviction task, or without one although the cluster failed.
+    pub failovers: usize,
 }
 
 impl Judged {
@@ -144,6 +146,8 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
         all.inconclusive.extend(found.inconclusive);
         all.too_close |= found.too_close;
     }
+    let moved = all.judged.get(&Invariant::MoveHasTask).copied().unwrap_or_default();
+    all.failovers = history.tasks.len().max(moved);
     all
 }
 
