@@ -132,11 +132,17 @@ fn by_invariants(timeline: &Timeline, asked: &Asked) -> Exit {
     if judged.failovers > 0 || exit != Exit::Conforms {
         return exit;
     }
-    let rules = judged.judged.iter().filter(|(rule, count)| !rule.proves().is_empty() && **count > 0);
+    let rules = judged
+        .judged
+        .iter()
+        .filter(|(rule, count)| !rule.proves().is_empty() && **count > 0);
     let rules: Vec<&str> = rules.map(|(rule, _)| rule.name()).collect();
     errln!("error: no workload fails over in this recording");
     if !rules.is_empty() {
-        errln!("note: only these invariants had something to judge: {}", rules.join(", "));
+        errln!(
+            "note: only these invariants had something to judge: {}",
+            rules.join(", ")
+        );
     }
     errln!("help: begin the recording before a cluster fails, and end it when its workloads run elsewhere");
     Exit::Broken

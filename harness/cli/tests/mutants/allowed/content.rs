@@ -156,6 +156,30 @@ pub fn all() -> Vec<Allowed> {
             },
         },
         Allowed {
+            name: "bare-tasks",
+            differs: "a task does not say its purge mode and its replicas",
+            without: &[],
+            fault: |_| bare_tasks(),
+        },
+        Allowed {
+            name: "empty-lists",
+            differs: "bindings without a result or without tasks have empty lists of them",
+            without: &[],
+            fault: |_| {
+                Fault::none().written_at(Of::Bindings, |call, body| {
+                    let is_whole = body.get("kind").is_some() && call.at.subresource.is_empty();
+                    if let Some(spec) = map(body, "/spec").filter(|_| is_whole) {
+                        for member in ["clusters", "gracefulEvictionTasks"] {
+                            let list = spec.entry(member).or_insert(Value::Null);
+                            if list.is_null() {
+                                *list = json!([]);
+                            }
+                        }
+                    }
+                })
+            },
+        },
+        Allowed {
             name: "events-only",
             differs: "bindings have no conditions but Scheduled and FullyApplied: Events say the rest",
             without: &[],
@@ -206,6 +230,37 @@ pub fn all() -> Vec<Allowed> {
             },
         },
     ]
+}
+
+/// Keeps the fields of tasks that need not be there from the API, and shows them to the controller.
+fn bare_tasks() -> Fault {
+    let kept: Memory<BTreeMap<(String, String), Map<String, Value>>> = Memory::new();
+    let shown = kept.clone();
+    let key = |binding: &str, task: &Value| (binding.to_owned(), text(task, "/fromCluster").to_owned());
+    Fault::none()
+        .written_at(Of::Bindings, move |call, body| {
+            for task in tasks(body) {
+                let key = key(&call.at.name, task);
+                let Some(fields) = task.as_object_mut() else { continue };
+                let taken = ["purgeMode", "replicas"].map(|field| fields.remove_entry(field));
+                kept.get().insert(key, taken.into_iter().flatten().collect());
+            }
+        })
+        .read(Of::Bindings, move |binding| {
+            let name = text(binding, "/metadata/name").to_owned();
+            let failover = binding.pointer("/spec/failover").cloned().unwrap_or_default();
+            for task in tasks(binding) {
+                let taken = shown.get().get(&key(&name, task)).cloned();
+                if let Some((fields, taken)) = task.as_object_mut().zip(taken) {
+                    fields.extend(taken);
+                } else if task.get("purgeMode").is_none() {
+                    // After a restart, the policy says it.
+                    let is_of_application = text(task, "/reason") == "ApplicationFailure";
+                    let part = if is_of_application { "application" } else { "cluster" };
+                    task["purgeMode"] = failover[part]["purgeMode"].clone();
+                }
+            }
+        })
 }
 
 /// Keeps the conditions that not every binding has from the API, and shows them to the controller.
