@@ -65,7 +65,7 @@ fn a_task_because_of_a_taint_has_a_taint_that_is_not_tolerated_any_more(
     );
 }
 
-/// What other taints do to a workload is another matter.
+/// Another effect has a time limit of its own.
 #[test]
 fn a_taint_with_another_effect_is_not_judged() {
     let toleration = json!({"key": "failed", "operator": "Exists"});
@@ -126,9 +126,11 @@ fn an_application_fails_over_after_its_time(
     );
 }
 
-/// A binding may repeat the status of a copy some seconds late, when the copy has already failed.
-#[test]
-fn a_status_may_be_collected_late() {
+/// A binding may repeat the status of a copy late, when the copy has already failed: after some seconds, or after a restart.
+#[rstest]
+#[case::some_seconds(38.0)]
+#[case::after_a_restart(70.0)]
+fn a_status_may_be_collected_late(#[case] collected: f64) {
     let late = |at: f64, status: &str, health: &str| {
         let item = json!({"clusterName": "member1", "status": {"state": status}, "health": health});
         let mut said = binding("web", json!({"failover": tolerating(60)}));
@@ -138,7 +140,10 @@ fn a_status_may_be_collected_late() {
     let mut story = Story::in_order()
         .copy_reports(1.0, "member1", Added, json!({"state": "running"}))
         .copy_reports(36.0, "member1", Modified, json!({"state": "failed"}));
-    for (at, said) in [late(38.0, "running", "Healthy"), late(41.0, "failed", "Unhealthy")] {
+    for (at, said) in [
+        late(collected, "running", "Healthy"),
+        late(collected + 3.0, "failed", "Unhealthy"),
+    ] {
         story = story.target(at, "ResourceBinding", said);
     }
     let (_, mut said) = late(100.0, "failed", "Unhealthy");

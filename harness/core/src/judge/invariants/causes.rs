@@ -123,7 +123,7 @@ pub(super) fn failure_kind(history: &History<'_>, written: &Revision, task: &Tas
 
 /// APP-01, APP-02: a task because of an unhealthy workload is written only if the policy asks for application failover, and
 /// not before the workload can have been unhealthy for as long as the policy tolerates.
-pub(super) fn no_application_failover_before_its_time(history: &History<'_>) -> Found {
+pub(super) fn no_application_failover_before_its_time(history: &History<'_>, allowances: &Allowances) -> Found {
     let mut found = Found::default();
     for task in &history.tasks {
         let Some(written) = history.written(task) else {
@@ -149,9 +149,9 @@ pub(super) fn no_application_failover_before_its_time(history: &History<'_>) -> 
             found
                 .findings
                 .push(blaming(told(expected, format!("a task at {at:.3} s")), "APP-01"));
-        } else if let Some(tolerated) = tolerated(history, task) {
+        } else if let (copies @ [_, ..], Some(tolerated)) = (&*copies_of(history, task), tolerated(history, task)) {
             found.judged += 1;
-            let due = unhealthy_since(history, task).map(|since| since + tolerated);
+            let due = unhealthy_since(history, task, copies, allowances).map(|since| since + tolerated);
             if due.is_none_or(|due| task.written.at + TICK < due) {
                 let expected = match due {
                     Some(due) => format!(
@@ -176,10 +176,8 @@ fn is_asked_for(history: &History<'_>, task: &Task) -> bool {
 }
 
 /// The shortest time for which an unhealthy workload is tolerated: by the policies that ask for application failover or, if
-/// they do not say it, by the binding. `None` if it is not known, or if nothing is known of the copy.
+/// they do not say it, by the binding. `None` if it is not known.
 fn tolerated(history: &History<'_>, task: &Task) -> Option<Duration> {
-    let is_copy = |(_, it): &Placed<'_>| it.cluster == task.from;
-    history.copies_of(task).iter().find(|it| is_copy(it))?;
     let seconds = |it: &Revision| {
         let application = it.object.pointer(APPLICATION).filter(|it| !it.is_null())?;
         Some(
@@ -195,6 +193,20 @@ fn tolerated(history: &History<'_>, task: &Task) -> Option<Duration> {
     shortest.or_else(|| of_binding.min()).map(Duration::from_secs)
 }
 
+/// Returns `true` if an entry was there when a task was written. The timeline may have the change of a member after what
+/// followed from it.
+fn is_in_time(task: &Task, entry: &Entry) -> bool {
+    entry.at <= task.written.at + TICK
+}
+
+/// The states of the copy that a task removes, until the task was written.
+fn copies_of<'a>(history: &History<'a>, task: &Task) -> Vec<Placed<'a>> {
+    let copies = history.copies_of(task).iter().copied();
+    let is_there =
+        |(entry, it): &Placed<'_>| it.cluster == task.from && it.change != Change::Deleted && is_in_time(task, entry);
+    copies.filter(is_there).collect()
+}
+
 /// The revisions of the binding of a task until the task was written.
 fn until_written<'h, 'a>(history: &'h History<'a>, task: &Task) -> &'h [Placed<'a>] {
     let all = history.binding_of(task);
@@ -204,13 +216,13 @@ fn until_written<'h, 'a>(history: &'h History<'a>, task: &Task) -> &'h [Placed<'
 /// The earliest moment since which the workload may have been unhealthy without interruption: the first change of its copy,
 /// or of what decides about its health, after the last state of it that was collected as healthy. `None` if nothing has
 /// changed since then.
-fn unhealthy_since(history: &History<'_>, task: &Task) -> Option<Duration> {
+fn unhealthy_since(
+    history: &History<'_>,
+    task: &Task,
+    copies: &[Placed<'_>],
+    allowances: &Allowances,
+) -> Option<Duration> {
     let from = task.from.as_str();
-    // The timeline may have the change of a member after what followed from it.
-    let in_time = |at: Duration| at <= task.written.at + TICK;
-    let is_copy =
-        |(entry, it): &Placed<'_>| it.cluster == task.from && it.change != Change::Deleted && in_time(entry.at);
-    let copies: Vec<Placed<'_>> = history.copies_of(task).iter().copied().filter(is_copy).collect();
     let mut last: Option<(&Entry, &Value)> = None;
     let mut before = None;
     for (entry, revision) in until_written(history, task) {
@@ -224,19 +236,23 @@ fn unhealthy_since(history: &History<'_>, task: &Task) -> Option<Duration> {
     let Some((collected, item)) = last else {
         return copies.first().map(|(entry, _)| entry.at);
     };
-    // Collecting takes time: what was collected may be of before.
-    let recent = copies.partition_point(|(entry, _)| entry.at + REPEATED < collected.at);
+    // Collecting takes time, and longer after a disturbance: what was collected may be of before.
     let until = copies.partition_point(|(entry, _)| entry.seq < collected.seq);
+    let known = allowances.known_before(collected.at, REPEATED);
+    let recent = copies.partition_point(|(entry, _)| entry.at < known);
     let recent = recent.saturating_sub(1).min(until);
+    let is_meant = |copy: &Placed<'_>| is_collected_as(copy.1, item);
     let place = copies[recent..until]
         .iter()
-        .position(|copy| is_collected_as(copy.1, item));
-    let healthy = copies.get(recent + place.unwrap_or_default())?;
+        .position(is_meant)
+        .map(|place| recent + place);
+    let earlier = || copies[..recent].iter().rposition(is_meant);
+    let healthy = copies.get(place.or_else(earlier).unwrap_or(recent))?;
     let mut later = copies
         .iter()
         .filter(|it| it.0.seq > healthy.0.seq && differ(it.1, healthy.1));
     let customized = revisions(history)
-        .find(|(entry, it)| it.kind == CUSTOMIZATION && entry.at >= healthy.0.at && in_time(entry.at));
+        .find(|(entry, it)| it.kind == CUSTOMIZATION && entry.at >= healthy.0.at && is_in_time(task, entry));
     let changes = later
         .next()
         .map(|it| it.0.at)
@@ -268,7 +284,7 @@ fn differ(one: &Revision, other: &Revision) -> bool {
         .any(|it| one.object.pointer(it) != other.object.pointer(it))
 }
 
-/// What a binding has collected of its workload on a cluster.
+/// The item of a binding with the status and the health of its workload on a cluster.
 fn item<'a>(binding: &'a Value, cluster: &str) -> Option<&'a Value> {
     let items = binding.pointer("/status/aggregatedStatus").and_then(Value::as_array)?;
     items.iter().find(|item| item["clusterName"] == cluster)

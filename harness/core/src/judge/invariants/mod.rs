@@ -115,7 +115,9 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
             Invariant::OneTaskPerCluster => bindings::one_task_per_cluster(&history),
             Invariant::OneBindingPerWorkload => bindings::one_binding_per_workload(&history),
             Invariant::NoEvictionBeforeItsTime => causes::no_eviction_before_its_time(&history, &allowances),
-            Invariant::NoApplicationFailoverBeforeItsTime => causes::no_application_failover_before_its_time(&history),
+            Invariant::NoApplicationFailoverBeforeItsTime => {
+                causes::no_application_failover_before_its_time(&history, &allowances)
+            }
             Invariant::GracefullyNeverWithoutCopy => old_copies::gracefully_never_without_copy(&history, plan),
             Invariant::CopyStaysUnderNever => old_copies::stays_under_never(&history),
             Invariant::LabelsFromFirstRevision => labels::from_first_revision(&history),
