@@ -125,6 +125,7 @@ pub(super) fn failure_kind(history: &History<'_>, written: &Revision, task: &Tas
 /// not before the workload can have been unhealthy for as long as the policy tolerates.
 pub(super) fn no_application_failover_before_its_time(history: &History<'_>, allowances: &Allowances) -> Found {
     let mut found = Found::default();
+    let asked = Asked::of(history);
     for task in &history.tasks {
         let Some(written) = history.written(task) else {
             continue;
@@ -143,15 +144,18 @@ pub(super) fn no_application_failover_before_its_time(history: &History<'_>, all
             )
         };
         let at = task.written.at.as_secs_f64();
-        if !is_asked_for(history, task) {
+        if !asked.for_application_failover(history, task) {
             found.judged += 1;
             let expected = format!("no application failover from {}: no policy asks for it", task.from);
             found
                 .findings
                 .push(blaming(told(expected, format!("a task at {at:.3} s")), "APP-01"));
-        } else if let (copies @ [_, ..], Some(tolerated)) = (&*copies_of(history, task), tolerated(history, task)) {
+        } else if let (copies @ [_, ..], Some(tolerated)) = (&*copies_of(history, task), asked.tolerated(history, task))
+        {
             found.judged += 1;
-            let due = unhealthy_since(history, task, copies, allowances).map(|since| since + tolerated);
+            let due = asked
+                .unhealthy_since(history, task, copies, allowances)
+                .map(|since| since + tolerated);
             if due.is_none_or(|due| task.written.at + TICK < due) {
                 let expected = match due {
                     Some(due) => format!(
@@ -168,29 +172,101 @@ pub(super) fn no_application_failover_before_its_time(history: &History<'_>, all
     found
 }
 
-/// Returns `true` if the binding asked for application failover until a task was written, or a policy ever did.
-fn is_asked_for(history: &History<'_>, task: &Task) -> bool {
-    let asks = |it: &Revision| it.object.pointer(APPLICATION).is_some_and(|it| !it.is_null());
-    until_written(history, task).iter().any(|it| asks(it.1))
-        || revisions(history).any(|(_, it)| ASKED_BY.contains(&it.kind.as_str()) && asks(it))
+/// Objects that decide about application failover.
+struct Asked<'a> {
+    /// Revisions of policies that ask for it.
+    policies: Vec<&'a Revision>,
+    /// Revisions of the objects that say which workloads are healthy.
+    customizations: Vec<Placed<'a>>,
 }
 
-/// The shortest time for which an unhealthy workload is tolerated: by the policies that ask for application failover or, if
-/// they do not say it, by the binding. `None` if it is not known.
-fn tolerated(history: &History<'_>, task: &Task) -> Option<Duration> {
-    let seconds = |it: &Revision| {
-        let application = it.object.pointer(APPLICATION).filter(|it| !it.is_null())?;
-        Some(
-            application
-                .pointer("/decisionConditions/tolerationSeconds")
-                .and_then(Value::as_u64),
-        )
-    };
-    let policies = revisions(history).filter(|(_, it)| ASKED_BY.contains(&it.kind.as_str()));
-    let of_policies: Option<Vec<u64>> = policies.filter_map(|(_, it)| seconds(it)).collect();
-    let of_binding = until_written(history, task).iter().filter_map(|(_, it)| seconds(it)?);
-    let shortest = of_policies.and_then(|all| all.into_iter().min());
-    shortest.or_else(|| of_binding.min()).map(Duration::from_secs)
+impl<'a> Asked<'a> {
+    fn of(history: &History<'a>) -> Self {
+        let (mut policies, mut customizations) = (Vec::new(), Vec::new());
+        for (entry, revision) in revisions(history) {
+            if ASKED_BY.contains(&revision.kind.as_str()) && asks(revision) {
+                policies.push(revision);
+            } else if revision.kind == CUSTOMIZATION {
+                customizations.push((entry, revision));
+            }
+        }
+        Self {
+            policies,
+            customizations,
+        }
+    }
+
+    /// Returns `true` if the binding asked for application failover until a task was written, or a policy ever did.
+    fn for_application_failover(&self, history: &History<'_>, task: &Task) -> bool {
+        !self.policies.is_empty() || until_written(history, task).iter().any(|it| asks(it.1))
+    }
+
+    /// The shortest time for which an unhealthy workload is tolerated: by the policies that ask for application failover or,
+    /// if they do not say it, by the binding. `None` if it is not known.
+    fn tolerated(&self, history: &History<'_>, task: &Task) -> Option<Duration> {
+        let seconds = |it: &Revision| {
+            let conditions = it.object.pointer(APPLICATION)?.get("decisionConditions")?;
+            conditions.get("tolerationSeconds")?.as_u64()
+        };
+        let of_policies: Option<Vec<u64>> = self.policies.iter().map(|it| seconds(it)).collect();
+        let of_binding = until_written(history, task).iter().filter_map(|(_, it)| seconds(it));
+        let shortest = of_policies.and_then(|all| all.into_iter().min());
+        shortest.or_else(|| of_binding.min()).map(Duration::from_secs)
+    }
+
+    /// The earliest moment since which the workload may have been unhealthy without interruption: the first change of its copy,
+    /// or of what decides about its health, after the last state of it that was collected as healthy. `None` if nothing has
+    /// changed since then.
+    fn unhealthy_since(
+        &self,
+        history: &History<'_>,
+        task: &Task,
+        copies: &[Placed<'_>],
+        allowances: &Allowances,
+    ) -> Option<Duration> {
+        let from = task.from.as_str();
+        let mut last: Option<(&Entry, &Value)> = None;
+        let mut before = None;
+        for (entry, revision) in until_written(history, task) {
+            let item = item(&revision.object, from);
+            last = item
+                .filter(|it| it["health"] == "Healthy" && before != Some(*it))
+                .map(|it| (*entry, it))
+                .or(last);
+            before = item;
+        }
+        let Some((collected, item)) = last else {
+            return copies.first().map(|(entry, _)| entry.at);
+        };
+        // Collecting takes time, and longer after a disturbance: what was collected may be of before.
+        let until = copies.partition_point(|(entry, _)| entry.seq < collected.seq);
+        let known = allowances.known_before(collected.at, REPEATED);
+        let recent = copies.partition_point(|(entry, _)| entry.at < known);
+        let recent = recent.saturating_sub(1).min(until);
+        let is_meant = |copy: &Placed<'_>| is_collected_as(copy.1, item);
+        let place = copies[recent..until]
+            .iter()
+            .position(is_meant)
+            .map(|place| recent + place);
+        let earlier = || copies[..recent].iter().rposition(is_meant);
+        let healthy = copies.get(place.or_else(earlier).unwrap_or(recent))?;
+        let mut later = copies
+            .iter()
+            .filter(|it| it.0.seq > healthy.0.seq && differ(it.1, healthy.1));
+        let mut customized = self.customizations.iter();
+        let customized = customized.find(|(entry, _)| entry.at >= healthy.0.at && is_in_time(task, entry));
+        let changes = later
+            .next()
+            .map(|it| it.0.at)
+            .into_iter()
+            .chain(customized.map(|it| it.0.at));
+        changes.min()
+    }
+}
+
+/// Returns `true` if a binding or a policy asks for application failover.
+fn asks(revision: &Revision) -> bool {
+    revision.object.pointer(APPLICATION).is_some_and(|it| !it.is_null())
 }
 
 /// Returns `true` if an entry was there when a task was written. The timeline may have the change of a member after what
@@ -211,54 +287,6 @@ fn copies_of<'a>(history: &History<'a>, task: &Task) -> Vec<Placed<'a>> {
 fn until_written<'h, 'a>(history: &'h History<'a>, task: &Task) -> &'h [Placed<'a>] {
     let all = history.binding_of(task);
     &all[..all.partition_point(|it| it.0.seq <= task.written.seq)]
-}
-
-/// The earliest moment since which the workload may have been unhealthy without interruption: the first change of its copy,
-/// or of what decides about its health, after the last state of it that was collected as healthy. `None` if nothing has
-/// changed since then.
-fn unhealthy_since(
-    history: &History<'_>,
-    task: &Task,
-    copies: &[Placed<'_>],
-    allowances: &Allowances,
-) -> Option<Duration> {
-    let from = task.from.as_str();
-    let mut last: Option<(&Entry, &Value)> = None;
-    let mut before = None;
-    for (entry, revision) in until_written(history, task) {
-        let item = item(&revision.object, from);
-        last = item
-            .filter(|it| it["health"] == "Healthy" && before != Some(*it))
-            .map(|it| (*entry, it))
-            .or(last);
-        before = item;
-    }
-    let Some((collected, item)) = last else {
-        return copies.first().map(|(entry, _)| entry.at);
-    };
-    // Collecting takes time, and longer after a disturbance: what was collected may be of before.
-    let until = copies.partition_point(|(entry, _)| entry.seq < collected.seq);
-    let known = allowances.known_before(collected.at, REPEATED);
-    let recent = copies.partition_point(|(entry, _)| entry.at < known);
-    let recent = recent.saturating_sub(1).min(until);
-    let is_meant = |copy: &Placed<'_>| is_collected_as(copy.1, item);
-    let place = copies[recent..until]
-        .iter()
-        .position(is_meant)
-        .map(|place| recent + place);
-    let earlier = || copies[..recent].iter().rposition(is_meant);
-    let healthy = copies.get(place.or_else(earlier).unwrap_or(recent))?;
-    let mut later = copies
-        .iter()
-        .filter(|it| it.0.seq > healthy.0.seq && differ(it.1, healthy.1));
-    let customized = revisions(history)
-        .find(|(entry, it)| it.kind == CUSTOMIZATION && entry.at >= healthy.0.at && is_in_time(task, entry));
-    let changes = later
-        .next()
-        .map(|it| it.0.at)
-        .into_iter()
-        .chain(customized.map(|it| it.0.at));
-    changes.min()
 }
 
 /// Returns `true` if what a binding has collected may be the status of this copy: they differ in no field that both have.
