@@ -65,7 +65,7 @@ fn a_task_because_of_a_taint_has_a_taint_that_is_not_tolerated_any_more(
     );
 }
 
-/// Another effect has a time limit of its own.
+/// `PreferNoExecute` taints have another time limit.
 #[test]
 fn a_taint_with_another_effect_is_not_judged() {
     let toleration = json!({"key": "failed", "operator": "Exists"});
@@ -192,7 +192,7 @@ fn leaving(mode: &str) -> Story {
     Story::in_order()
         .hands(0.5, "Deployment", with_replicas(2))
         .target(1.0, "ResourceBinding", said(json!({}), "Healthy"))
-        .copy_of(1.0, "member1", Added, with_replicas(2))
+        .copy_as(1.0, "member1", Added, with_replicas(2))
         .target(10.0, "ResourceBinding", said(moved, "Healthy"))
 }
 
@@ -201,15 +201,15 @@ fn leaving(mode: &str) -> Story {
 #[case::under_never("Never", Invariant::CopyStaysUnderNever, &["PRG-09"])]
 fn an_old_copy_keeps_its_replicas(#[case] mode: &str, #[case] invariant: Invariant, #[case] refuted: &[&str]) {
     let story = leaving(mode);
-    let still = story.clone().copy_of(12.0, "member1", Modified, with_replicas(2));
+    let still = story.clone().copy_as(12.0, "member1", Modified, with_replicas(2));
     assert_eq!(still.judged(invariant, with(true, &[])).1, Vec::<String>::new());
-    let emptied = story.clone().copy_of(12.0, "member1", Modified, with_replicas(0));
+    let emptied = story.clone().copy_as(12.0, "member1", Modified, with_replicas(0));
     assert_eq!(emptied.judged(invariant, with(true, &[])).1, refuted);
     // The owner may want none any more.
     let unwanted =
         story
             .hands(11.0, "Deployment", with_replicas(0))
-            .copy_of(12.0, "member1", Modified, with_replicas(0));
+            .copy_as(12.0, "member1", Modified, with_replicas(0));
     assert_eq!(unwanted.judged(invariant, with(true, &[])).1, Vec::<String>::new());
 }
 

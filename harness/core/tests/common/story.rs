@@ -125,11 +125,7 @@ impl Story {
     }
 
     /// A revision of a copy that is this object.
-    pub fn copy_of(self, at: f64, cluster: &str, change: Change, copy: Value) -> Self {
-        self.copy_as(at, cluster, change, copy)
-    }
-
-    fn copy_as(mut self, at: f64, cluster: &str, change: Change, copy: Value) -> Self {
+    pub fn copy_as(mut self, at: f64, cluster: &str, change: Change, copy: Value) -> Self {
         let revision = Revision {
             cluster: cluster.into(),
             kind: "Deployment".to_owned(),

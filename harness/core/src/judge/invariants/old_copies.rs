@@ -152,8 +152,8 @@ pub(super) fn is_known_by(
         })
 }
 
-/// The first revision of the old copy that goes, is gone or is scaled to 0 because of this task: what happens when the workload is
-/// back there, or leaves it again, has nothing to do with it, nor does what a step of the case removes.
+/// The first revision in which the old copy goes, is gone or is scaled to 0 because of this task. Changes after the workload is
+/// back on the cluster, or leaves it again, do not count, and neither does a copy that a step of the case removes.
 fn marked<'a>(history: &History<'a>, task: &Task) -> Option<(&'a Entry, &'a Revision)> {
     let again = history
         .tasks_beside(task)
