@@ -1,6 +1,6 @@
 //! Policies, and how they reach the binding.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -113,6 +113,12 @@ fn contents() -> Vec<Mutant> {
             defect: "the status of one cluster is shown for another",
             fault: |_| Fault::none().written(Of::Bindings, mix_up),
         },
+        Mutant {
+            name: "image-of-before",
+            breaks: "POL-31",
+            defect: "a copy is created with the image that the workload had at first",
+            fault: |_| created_with_first_image(),
+        },
     ]
 }
 
@@ -155,6 +161,20 @@ fn lifetime() -> Vec<Mutant> {
             },
         },
     ]
+}
+
+/// The first write of a copy on each cluster has the image of the fixture.
+fn created_with_first_image() -> Fault {
+    let created: Memory<BTreeSet<(String, String)>> = Memory::new();
+    Fault::none().written_at(Of::Copies, move |call, copy| {
+        if created.get().insert((call.cluster.clone(), call.at.path.clone())) {
+            for container in list(copy, "/spec/template/spec/containers") {
+                if text(container, "/image") == "nginx:1.28" {
+                    container["image"] = json!("nginx:1.27");
+                }
+            }
+        }
+    })
 }
 
 /// From the moment at which a member refuses something, the status of its copies is shown as it was.
