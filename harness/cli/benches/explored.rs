@@ -9,6 +9,7 @@ use baton::{
     files::Roots,
     load::Suite,
     options::RunOptions,
+    output::FollowUp,
 };
 use baton_core::{case::model::MoveFault, event::Shard, explore::space::Random};
 
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 shard: Shard { number: 1, of: 1 },
                 jobs: NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN),
                 shrink: 0,
-                replayed_with: String::new(),
+                again: FollowUp::default(),
             };
             let out = tempfile::tempdir()?;
             let mut folder = Folder::new(out.path().join("explored"), false);

@@ -10,7 +10,7 @@ use std::{
 use thiserror::Error;
 
 use super::{Exit, bad_input, with_suite};
-use crate::{args, files::Roots, load::Suite};
+use crate::{args, files::Roots, load::Suite, output::quoted};
 
 /// Content of a new case file: a case that conforms, with comments.
 const SKELETON: &str = include_str!("case.yaml");
@@ -53,16 +53,16 @@ pub(super) fn case(roots: &Roots, asked: &args::Case) -> Exit {
     let args::Case::New { name } = asked;
     with_suite(Suite::load(roots), |suite| match new(roots, &suite, name) {
         Ok(file) => {
-            let file = file.display();
+            let file = quoted(&file);
             outln!("{file}\ncheck it with `baton lint {file}`, run it with `baton run {file}`");
             let schema = roots.path(SCHEMA);
             if !schema.exists() {
                 let mkdir = schema.parent().filter(|folder| !folder.exists());
-                let mkdir = mkdir.map(|folder| format!("mkdir -p {} && ", folder.display()));
+                let mkdir = mkdir.map(|folder| format!("mkdir -p {} && ", quoted(folder)));
                 outln!(
                     "editors complete it by its schema: `{}baton schema case > {}`",
                     mkdir.unwrap_or_default(),
-                    schema.display()
+                    quoted(&schema)
                 );
             }
             Exit::Conforms

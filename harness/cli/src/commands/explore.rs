@@ -22,6 +22,7 @@ use crate::{
     interrupt::Interrupt,
     load::{self, Suite},
     options::RunOptions,
+    output::{FollowUp, quoted},
     select,
     terminal::{errln, outln},
 };
@@ -65,7 +66,7 @@ pub(super) fn explore(
         Ok(options) => options,
         Err(exit) => return exit,
     };
-    let wanted = wanted(root, arguments, &options);
+    let wanted = wanted(roots, arguments, &options);
     if let Some(moments) = moments(arguments) {
         let printed = moments::print(all, &selected.cases, roots, &options, wanted.jobs, &moments);
         return if printed > 0 { Exit::Conforms } else { Exit::Broken };
@@ -93,7 +94,7 @@ pub(super) fn explore(
     };
     print_files(folder.path());
     if options.interrupt.is_asked() {
-        outln!("interrupted; --resume {} continues", folder.path().display());
+        outln!("interrupted; --resume {} continues", quoted(folder.path()));
         return Exit::Interrupted;
     }
     if explored.deviations == 0 && explored.not_explored == selected.cases.len() {
@@ -171,7 +172,7 @@ fn with_workers(workers: &[Worker], arguments: &[OsString], path: &Path, resume:
     if interrupt.is_asked() {
         outln!(
             "interrupted; --resume {} --workers {} continues",
-            path.display(),
+            quoted(path),
             workers.len()
         );
         return Exit::Interrupted;
@@ -233,17 +234,7 @@ fn options(all: &Suite, roots: &Roots, arguments: &args::ExploreRun) -> Result<R
     }
 }
 
-/// Options with which `baton run` replays a finding on the same implementation.
-fn replayed_with(root: Option<&Path>, arguments: &args::ExploreRun) -> String {
-    let target = arguments
-        .target
-        .as_ref()
-        .map(|file| format!(" --target {} --no-preflight", file.display()));
-    let root = root.map(|root| format!(" --root {}", root.display()));
-    [root, target].into_iter().flatten().collect()
-}
-
-fn wanted(root: Option<&Path>, arguments: &args::ExploreRun, options: &RunOptions) -> Wanted {
+fn wanted(roots: &Roots, arguments: &args::ExploreRun, options: &RunOptions) -> Wanted {
     let jobs = arguments.jobs.map_or(options.jobs, usize::from);
     let mut random = Random::plans(arguments.random);
     if let Some(faults) = arguments.random_faults.map(usize::from) {
@@ -258,7 +249,7 @@ fn wanted(root: Option<&Path>, arguments: &args::ExploreRun, options: &RunOption
         shard: arguments.shard.unwrap_or(Shard { number: 1, of: 1 }),
         jobs: jobs.try_into().unwrap_or(NonZeroUsize::MIN),
         shrink: arguments.shrink,
-        replayed_with: replayed_with(root, arguments),
+        again: FollowUp::new(roots, arguments.target.clone(), &[]),
     }
 }
 

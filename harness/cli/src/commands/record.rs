@@ -9,7 +9,7 @@ use baton_cluster::{
 };
 
 use super::{Exit, bad_input, up};
-use crate::{args, backend, report::file};
+use crate::{args, backend, output::quoted, report::file};
 
 /// Records what happens on clusters until interrupted.
 pub(super) fn run(arguments: &args::Record) -> Exit {
@@ -50,7 +50,7 @@ async fn recorded(arguments: &args::Record) -> Exit {
     match record(&clusters, BufWriter::new(file), interrupted).await {
         Ok(lines) => {
             outln!("{lines} lines written to {path}");
-            outln!("judge it: baton judge --recording {path}");
+            outln!("judge it: baton judge --recording {}", quoted(&arguments.output));
             Exit::Conforms
         }
         Err(error) => {

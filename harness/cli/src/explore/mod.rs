@@ -42,6 +42,7 @@ use crate::{
     files::Roots,
     load::Suite,
     options::RunOptions,
+    output::FollowUp,
     show::count,
     terminal::{errln, outln},
 };
@@ -65,8 +66,8 @@ pub struct Wanted {
     pub jobs: NonZeroUsize,
     /// Largest number of runs that make a finding smaller.
     pub shrink: usize,
-    /// Options with which `baton run` replays a finding, such as ` --target FILE`; empty for the reference controller.
-    pub replayed_with: String,
+    /// The suite and the target that commands which replay a finding have to name.
+    pub again: FollowUp,
 }
 
 /// Result of an exploration.

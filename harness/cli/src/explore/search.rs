@@ -360,10 +360,8 @@ impl Search<'_> {
             );
         }
         outln!(
-            "           replay: baton run {} --seed {}{}",
-            file.display(),
-            self.runs.options().seed,
-            self.wanted.replayed_with,
+            "           replay: {}",
+            self.wanted.again.replay(&file, self.runs.options().seed),
         );
         Ok(())
     }

@@ -40,7 +40,7 @@ impl FollowUp {
         match self.files.get(case) {
             None => words.push(case.to_string()),
             Some(file) => {
-                words.push(file.display().to_string());
+                words.push(quoted(file));
                 // The file has several scenarios.
                 if file.file_stem().is_none_or(|stem| stem != case.as_str()) {
                     words.push(format!("--filter {case}"));
@@ -53,9 +53,17 @@ impl FollowUp {
 
     /// The command that judges the timeline of a case again.
     pub(super) fn judge(&self, timeline: &Path, case: &CaseId) -> String {
-        let mut words = vec![format!("baton judge {}", timeline.display())];
+        let mut words = vec![format!("baton judge {}", quoted(timeline))];
         words.extend(self.options());
-        words.extend(self.files.get(case).map(|file| format!("--case {}", file.display())));
+        words.extend(self.files.get(case).map(|file| format!("--case {}", quoted(file))));
+        words.join(" ")
+    }
+
+    /// The command that runs the case that an exploration wrote to a file, with the seed of the exploration.
+    pub fn replay(&self, file: &Path, seed: u64) -> String {
+        let mut words = vec![format!("baton run {} --seed {seed}", quoted(file))];
+        words.extend(self.options());
+        words.extend(self.target.as_ref().map(|_| "--no-preflight".to_owned()));
         words.join(" ")
     }
 
@@ -63,7 +71,17 @@ impl FollowUp {
         let options = [("--root", &self.root), ("--target", &self.target)];
         options
             .into_iter()
-            .filter_map(|(name, path)| Some(format!("{name} {}", path.as_ref()?.display())))
+            .filter_map(|(name, path)| Some(format!("{name} {}", quoted(path.as_ref()?))))
+    }
+}
+
+/// A path as a word of a shell command.
+pub fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    match shlex::try_quote(&path) {
+        Ok(word) => word.into_owned(),
+        // It contains a null character, which no shell accepts.
+        Err(_) => path,
     }
 }
 
@@ -101,6 +119,27 @@ mod tests {
         assert_eq!(
             here.judge(Path::new("other.jsonl"), &case("other")),
             "baton judge other.jsonl --target mine.yaml --case elsewhere/other.yaml"
+        );
+    }
+
+    #[test]
+    fn paths_with_spaces_are_quoted() {
+        let there = about("my suite", &[("one", "my cases/one.yaml")]);
+        assert_eq!(
+            there.judge(Path::new("last run/one.jsonl"), &CaseId::new("one")),
+            "baton judge 'last run/one.jsonl' --root 'my suite' --target mine.yaml --case 'my cases/one.yaml'"
+        );
+    }
+
+    #[test]
+    fn a_finding_is_replayed_with_the_same_seed_and_target() {
+        assert_eq!(
+            about("suite", &[]).replay(Path::new("out/finding.yaml"), 7),
+            "baton run out/finding.yaml --seed 7 --root suite --target mine.yaml --no-preflight"
+        );
+        assert_eq!(
+            FollowUp::default().replay(Path::new("out/finding.yaml"), 0),
+            "baton run out/finding.yaml --seed 0"
         );
     }
 

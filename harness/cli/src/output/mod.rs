@@ -22,7 +22,10 @@ use baton_core::{
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
-pub use self::{follow_up::FollowUp, table::results};
+pub use self::{
+    follow_up::{FollowUp, quoted},
+    table::results,
+};
 use self::{
     progress::Log,
     table::{named, on_try, word},

@@ -18,6 +18,7 @@ use baton::{
     implementation::{Reference, reference::USER_AGENT},
     load::Suite,
     options::RunOptions,
+    output::FollowUp,
     run,
 };
 use baton_cluster::{
@@ -85,7 +86,7 @@ fn wanted(faults: &[MoveFault], plans: Option<usize>) -> Wanted {
         shard: Shard { number: 1, of: 1 },
         jobs: NonZeroUsize::MIN,
         shrink: 20,
-        replayed_with: String::new(),
+        again: FollowUp::default(),
     }
 }
 

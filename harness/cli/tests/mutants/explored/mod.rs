@@ -13,6 +13,7 @@ use baton::{
     explore::{self, Wanted, folder::Folder},
     files::Roots,
     options::RunOptions,
+    output::FollowUp,
 };
 use baton_cluster::error_chain::error_chain;
 use baton_core::{case::model::MoveFault, event::Shard, explore::space::Random};
@@ -73,7 +74,7 @@ pub fn try_out(trial: &Trial, roots: &Roots, it: &Explored) -> Result<usize, Str
         shard: Shard { number: 1, of: 1 },
         jobs: std::num::NonZeroUsize::MIN,
         shrink: 0,
-        replayed_with: String::new(),
+        again: FollowUp::default(),
     };
     if let [_] = it.faults {
         let some = Wanted {
