@@ -3,7 +3,7 @@
 use std::{
     hash::{BuildHasher as _, RandomState},
     io,
-    net::{Ipv4Addr, TcpListener},
+    net::{Ipv4Addr, TcpListener, UdpSocket},
     ops::Range,
     path::Path,
     sync::{
@@ -30,25 +30,51 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// listens.
 const PORTS: Range<u16> = 15_000..32_000;
 
-/// Finds ports that no process uses. This process returns each port once, until it has returned all.
-///
-/// # Errors
-/// If there are not enough free ports.
-pub fn free_ports(count: usize) -> io::Result<Vec<u16>> {
-    static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(())));
-    let all = u64::from(PORTS.end - PORTS.start);
-    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
-    let ports: Vec<u16> = (0..all)
-        .map(|_| NEXT.fetch_add(1, Ordering::Relaxed) % all)
-        .filter_map(|number| Some(PORTS.start + u16::try_from(number).ok()?))
-        .filter(is_free)
-        .take(count)
-        .collect();
-    if ports.len() == count {
-        Ok(ports)
-    } else {
-        Err(io::ErrorKind::AddrNotAvailable.into())
+/// Distance from a port to the UDP port that claims it. It is not the same number, because a program may serve UDP there.
+const CLAIM: u16 = PORTS.end - PORTS.start;
+
+/// Ports of 127.0.0.1 that no process uses. Until this is dropped, other processes of Baton find other ports, also before a
+/// program listens and while it restarts.
+#[derive(Debug)]
+pub struct Ports {
+    numbers: Vec<u16>,
+    _claims: Vec<UdpSocket>,
+}
+
+impl Ports {
+    /// Finds ports. This process returns each port once, until it has returned all.
+    ///
+    /// # Errors
+    /// If there are not enough free ports.
+    pub fn find(count: usize) -> io::Result<Self> {
+        static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(())));
+        let all = u64::from(PORTS.end - PORTS.start);
+        let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+        let (numbers, claims): (Vec<u16>, Vec<UdpSocket>) = (0..all)
+            .map(|_| NEXT.fetch_add(1, Ordering::Relaxed) % all)
+            .filter_map(|number| Some(PORTS.start + u16::try_from(number).ok()?))
+            .filter_map(|port| Some((port, claim(port)?)))
+            .filter(|(port, _)| is_free(port))
+            .take(count)
+            .unzip();
+        if numbers.len() < count {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
+        Ok(Self {
+            numbers,
+            _claims: claims,
+        })
     }
+
+    /// The ports, as many as were asked for.
+    pub fn numbers(&self) -> &[u16] {
+        &self.numbers
+    }
+}
+
+/// Claims a port until the socket is dropped, or returns `None` if another process has claimed it.
+fn claim(port: u16) -> Option<UdpSocket> {
+    UdpSocket::bind((Ipv4Addr::LOCALHOST, port + CLAIM)).ok()
 }
 
 /// A certificate for 127.0.0.1 and localhost, with its certificate authority, in a folder: `tls.crt`, `tls.key`,
@@ -241,10 +267,8 @@ mod tests {
         let never = format!("{}/healthz", server.uri());
         let last = answers(&never, Duration::from_millis(200)).await.unwrap_err();
         assert_eq!(last.to_string(), "status 404");
-        let [port] = free_ports(1).unwrap()[..] else {
-            panic!("one port was requested")
-        };
-        let nobody = format!("http://127.0.0.1:{port}/");
+        let unused = Ports::find(1).unwrap();
+        let nobody = format!("http://127.0.0.1:{}/", unused.numbers()[0]);
         assert_eq!(
             answers(&nobody, Duration::from_millis(100))
                 .await
@@ -256,15 +280,28 @@ mod tests {
 
     #[test]
     fn no_port_is_given_twice_nor_one_that_somebody_uses() {
-        let first = free_ports(50).unwrap();
+        let first = Ports::find(50).unwrap();
         let used: Vec<_> = first
+            .numbers()
             .iter()
             .filter_map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).ok())
             .collect();
         assert!(!used.is_empty());
-        let more: Vec<u16> = (0..20).flat_map(|_| free_ports(10).unwrap()).collect();
-        let all: BTreeSet<u16> = first.iter().chain(&more).copied().collect();
+        let more: Vec<Ports> = (0..20).map(|_| Ports::find(10).unwrap()).collect();
+        let more = more.iter().flat_map(Ports::numbers);
+        let all: BTreeSet<u16> = first.numbers().iter().chain(more).copied().collect();
         assert_eq!(all.len(), 250);
         assert!(all.iter().all(|port| PORTS.contains(port)));
+    }
+
+    #[test]
+    fn a_port_is_claimed_before_and_after_a_program_listens() {
+        let ports = Ports::find(1).unwrap();
+        let port = ports.numbers()[0];
+        assert!(claim(port).is_none());
+        drop(TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap());
+        assert!(claim(port).is_none());
+        drop(ports);
+        assert!(claim(port).is_some());
     }
 }

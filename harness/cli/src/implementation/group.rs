@@ -9,6 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use baton_cluster::{
+    loopback::Ports,
     program::{Program, last_lines},
     runner::{Ended, Running},
     scratch::Scratch,
@@ -33,8 +34,11 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const LAST_LINES: usize = 12;
 
 /// Programs that run together: if one of them ends, the target has ended.
-#[derive(Default)]
-pub(super) struct Group(Vec<Started>);
+pub(super) struct Group {
+    programs: Vec<Started>,
+    /// Claimed until all programs have ended.
+    _ports: Ports,
+}
 
 /// Running command.
 pub(super) struct Started {
@@ -108,30 +112,38 @@ impl Started {
 }
 
 impl Group {
+    /// Creates a group whose programs will serve on some ports.
+    pub(super) fn on(ports: Ports) -> Self {
+        Self {
+            programs: Vec::new(),
+            _ports: ports,
+        }
+    }
+
     pub(super) fn add(&mut self, started: Started) {
-        self.0.push(started);
+        self.programs.push(started);
     }
 
     /// Returns the last lines of the program that was started last.
     pub(super) fn last_lines(&self) -> Vec<String> {
-        let last = self.0.last();
+        let last = self.programs.last();
         last.map(|started| last_lines(&started.log, LAST_LINES))
             .unwrap_or_default()
     }
 
     /// Waits until one of the programs has ended.
     pub(super) async fn first_to_end(&mut self) -> Ended {
-        if self.0.is_empty() {
+        if self.programs.is_empty() {
             return std::future::pending().await;
         }
-        let ends = self.0.iter_mut().map(|started| Box::pin(started.ended()));
+        let ends = self.programs.iter_mut().map(|started| Box::pin(started.ended()));
         select_all(ends).await.0
     }
 
     /// Ends all programs. The watchdogs kill those that do not end in time.
     pub(super) async fn end(self) {
         // Programs that others need are ended after them.
-        let (needed, others): (Vec<_>, Vec<_>) = self.0.into_iter().partition(|started| started.environment);
+        let (needed, others): (Vec<_>, Vec<_>) = self.programs.into_iter().partition(|started| started.environment);
         for part in [others, needed] {
             join_all(part.into_iter().map(|started| started.program.stop(GRACE))).await;
         }
@@ -150,7 +162,7 @@ impl Running for Group {
             lines.iter().any(mentions_all)
         };
         let mut waiting: Vec<_> = self
-            .0
+            .programs
             .iter_mut()
             .map(|started| Box::pin(started.said(mentions, within)))
             .collect();

@@ -15,7 +15,7 @@ use baton_cluster::{
     actions::{self, BATON},
     error_chain::error_chain,
     fleet::{Cluster, Fleet},
-    loopback::{self, Certificates},
+    loopback::{self, Certificates, Ports},
     program::Program,
     runner::TargetError,
     scratch::Scratch,
@@ -188,8 +188,15 @@ impl Programs {
         log: &Path,
         heard: bool,
     ) -> Result<StartedGroup, TargetError> {
-        let mut values = self.values(programs, fleet)?;
-        let mut group = Group::default();
+        let names = ports(programs.iter().flat_map(|found| found.exec.templates()));
+        let ports = Ports::find(names.len())
+            .map_err(|error| TargetError::Start(format!("no port is free: {}", error_chain(&error))))?;
+        let mut values = self.values(fleet)?;
+        let numbers = names.into_iter().zip(ports.numbers());
+        values
+            .0
+            .extend(numbers.map(|(name, port)| (format!("{PORT}{name}"), port.to_string())));
+        let mut group = Group::on(ports);
         for found in programs {
             let data = Scratch::new("data").map_err(|error| cannot(&found.exec, &error))?;
             values.0.retain(|(name, _)| name != "data");
@@ -240,7 +247,7 @@ impl Programs {
         })
     }
 
-    fn values(&self, programs: &[&Found], fleet: &dyn Fleet) -> Result<Values, TargetError> {
+    fn values(&self, fleet: &dyn Fleet) -> Result<Values, TargetError> {
         let control = kubeconfig(fleet.control())?;
         let members = fleet.members().iter().map(kubeconfig).collect::<Result<Vec<_>, _>>()?;
         let mut values = named(VARIABLE, &self.variables);
@@ -250,11 +257,6 @@ impl Programs {
             ("member_kubeconfigs".to_owned(), members.join(":")),
             ("certificates".to_owned(), certificates),
         ]);
-        let names = ports(programs.iter().flat_map(|found| found.exec.templates()));
-        let free = loopback::free_ports(names.len());
-        let free = free.map_err(|error| TargetError::Start(format!("no port is free: {}", error_chain(&error))))?;
-        let ports = names.into_iter().zip(free);
-        values.extend(ports.map(|(name, port)| (format!("{PORT}{name}"), port.to_string())));
         Ok(Values(values))
     }
 }

@@ -16,7 +16,7 @@ use tokio::{net::TcpStream, time::Instant};
 use super::{Assets, EnvtestError, certificates::Certificates, process::Process};
 use crate::{
     fleet::external::Access,
-    loopback,
+    loopback::Ports,
     scratch::{Scratch, write_private},
 };
 
@@ -38,6 +38,7 @@ pub(super) struct ControlPlane {
     pub kubeconfig: String,
     /// In the order in which they end.
     _processes: Vec<Process>,
+    _ports: Ports,
     _folder: Scratch,
 }
 
@@ -49,7 +50,7 @@ fn io_failed(what: &str) -> impl FnOnce(std::io::Error) -> EnvtestError {
 /// Number of attempts to start a cluster when another process takes its ports first.
 const TRIES: usize = 5;
 
-/// Detects that another process took a port: free ports are not reserved until a program listens.
+/// Detects that another process took a port: only processes of Baton see that a port is claimed before a program listens.
 fn lost_its_port(error: &EnvtestError) -> bool {
     let lost = |line: &String| line.contains("address already in use");
     matches!(error, EnvtestError::Program { said, .. } if said.iter().any(lost))
@@ -72,8 +73,8 @@ impl ControlPlane {
         let folder = folder.map_err(io_failed("making a temporary directory"))?;
         let certificates = Certificates::make()?;
         certificates.write(folder.path())?;
-        let ports = loopback::free_ports(3).map_err(io_failed("looking for free ports"))?;
-        let &[client, peer, port] = ports.as_slice() else {
+        let ports = Ports::find(3).map_err(io_failed("looking for free ports"))?;
+        let &[client, peer, port] = ports.numbers() else {
             return Err(io_failed("looking for free ports")(ErrorKind::AddrNotAvailable.into()));
         };
         let kubeconfig = kubeconfig(port, &certificates);
@@ -116,6 +117,7 @@ impl ControlPlane {
             name,
             kubeconfig,
             _processes: processes,
+            _ports: ports,
             _folder: folder,
         })
     }
