@@ -557,8 +557,23 @@ fn without_copies(mut story: Story) -> Story {
     story
 }
 
+/// The story with a warning about the workload, which says why a failover is not over.
+fn warned(story: Story) -> Story {
+    let about = json!({"kind": "Deployment", "namespace": "default", "name": "web"});
+    let mut story = story.target(
+        6.5,
+        "Event",
+        json!({"metadata": {"name": "web.1"}, "type": "Warning", "reason": "SyncFailed", "involvedObject": about}),
+    );
+    story.0.sort_by_key(|entry| entry.at);
+    story
+}
+
 #[rstest]
 #[case::as_it_should_be(at_rest(false, false, true, None, 700.0), true, &[])]
+#[case::as_it_should_be_after_a_warning(warned(at_rest(false, false, true, None, 700.0)), true, &[])]
+#[case::a_task_is_left_after_a_warning(warned(at_rest(true, false, true, None, 700.0)), false, &[])]
+#[case::an_old_copy_is_left_after_a_warning(warned(at_rest(false, true, true, None, 700.0)), false, &[])]
 #[case::a_task_is_left(at_rest(true, false, true, None, 700.0), true, &["GRE-10"])]
 #[case::an_old_copy_is_left(at_rest(false, true, true, None, 700.0), true, &["PRG-12"])]
 #[case::no_new_copy(at_rest(false, false, false, None, 700.0), true, &["GRE-10"])]

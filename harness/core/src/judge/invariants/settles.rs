@@ -105,7 +105,7 @@ fn longest_period(value: &Value) -> Duration {
 }
 
 /// GRE-01, GRE-10, PRG-12: some time after the last move a workload that has failed over is where its result says and
-/// nowhere else, and has no task any more; or it is visible why not.
+/// nowhere else, and has no task any more. A workload that is elsewhere for a visible reason is not judged.
 pub(super) fn settles(
     timeline: &Timeline,
     history: &History<'_>,
@@ -125,54 +125,91 @@ pub(super) fn settles(
         let is_kept = tasks.iter().any(|task| task.purge_mode == "Never");
         let template = copies.iter().rfind(|(_, it)| it.cluster.is_control());
         let is_wanted = template.is_none_or(|(_, it)| it.change != Change::Deleted);
-        if tasks.is_empty() || is_kept || !is_wanted || is_visible(history, &tasks, last) {
+        if tasks.is_empty() || is_kept || !is_wanted {
+            continue;
+        }
+        let wrong = unsettled(history, &tasks, copies, &last.1.object);
+        let is_as_it_should_be = wrong.is_empty() && is_well(&tasks, &last.1.object);
+        if !is_as_it_should_be && is_visible(history, &tasks, last) {
             continue;
         }
         found.judged += 1;
-        let result = failovers::result_of(&last.1.object);
-        let of = |expected: String, seen: String, blamed: &str| {
-            let told = finding(Invariant::Settles, end, Some(id.clone()), expected, seen);
-            blaming(told, blamed)
-        };
-        for task in tasks.iter().filter(|task| task.cleared.is_none()) {
-            let runs = |cluster: &ClusterName| bindings::health(&last.1.object, cluster.as_str()) == Some("Healthy");
-            if !result.is_empty() && result.iter().all(runs) {
-                let blamed = if task.is_directly() { "GRE-10" } else { "GRE-01" };
-                let expected = format!("no task from {} once the new copies are healthy", task.from);
-                found
-                    .findings
-                    .push(of(expected, "it is still there".to_owned(), blamed));
-            }
-        }
-        let clusters: BTreeSet<&ClusterName> = copies.iter().map(|(_, it)| &it.cluster).collect();
-        for cluster in clusters
-            .into_iter()
-            .filter(|it| !it.is_control() && !result.contains(*it))
-        {
-            let from_there = tasks
-                .iter()
-                .rfind(|task| task.from == *cluster && task.cleared.is_some());
-            if let (Some(task), true) = (from_there, is_spare(history, copies, cluster)) {
-                let blamed = if task.is_directly() { "PRG-12" } else { "GRE-10" };
-                let expected = format!("no copy on {cluster}, which the scheduling result does not name");
-                found
-                    .findings
-                    .push(of(expected, "it is still there".to_owned(), blamed));
-            }
-        }
-        // Copies of some kinds, such as ConfigMap, are not recorded.
-        let is_recorded = copies.iter().any(|(_, it)| !it.cluster.is_control());
-        for cluster in result.iter().filter(|it| is_recorded && is_reachable(history, it)) {
-            let last = copies.iter().rfind(|(_, it)| it.cluster == *cluster);
-            if last.is_none_or(|(_, it)| it.change == Change::Deleted) {
-                let expected = format!("a copy on {cluster}, which the scheduling result names");
-                found
-                    .findings
-                    .push(of(expected, "none, and nothing says why".to_owned(), "GRE-10"));
-            }
-        }
+        found.findings.extend(wrong.into_iter().map(|it| {
+            let found = finding(
+                Invariant::Settles,
+                end,
+                Some(id.clone()),
+                it.expected,
+                it.seen.to_owned(),
+            );
+            blaming(found, it.blamed)
+        }));
     }
     found
+}
+
+/// True if no task is left, and the workload is healthy on each cluster of its result.
+fn is_well(tasks: &[&Task], binding: &Value) -> bool {
+    let result = failovers::result_of(binding);
+    tasks.iter().all(|task| task.cleared.is_some()) && !result.is_empty() && is_healthy(binding, &result)
+}
+
+fn is_healthy(binding: &Value, clusters: &BTreeSet<ClusterName>) -> bool {
+    clusters
+        .iter()
+        .all(|cluster| bindings::health(binding, cluster.as_str()) == Some("Healthy"))
+}
+
+/// A part of the last state that is not the state after a failover.
+struct Unsettled {
+    expected: String,
+    seen: &'static str,
+    blamed: &'static str,
+}
+
+/// Returns the parts of the last state of a binding, and of the copies of its workload, that differ from the state after a
+/// failover.
+fn unsettled(history: &History<'_>, tasks: &[&Task], copies: &[Placed<'_>], binding: &Value) -> Vec<Unsettled> {
+    let mut all = Vec::new();
+    let result = failovers::result_of(binding);
+    for task in tasks.iter().filter(|task| task.cleared.is_none()) {
+        if !result.is_empty() && is_healthy(binding, &result) {
+            all.push(Unsettled {
+                expected: format!("no task from {} once the new copies are healthy", task.from),
+                seen: "it is still there",
+                blamed: if task.is_directly() { "GRE-10" } else { "GRE-01" },
+            });
+        }
+    }
+    let clusters: BTreeSet<&ClusterName> = copies.iter().map(|(_, it)| &it.cluster).collect();
+    for cluster in clusters
+        .into_iter()
+        .filter(|it| !it.is_control() && !result.contains(*it))
+    {
+        let from_there = tasks
+            .iter()
+            .rfind(|task| task.from == *cluster && task.cleared.is_some());
+        if let (Some(task), true) = (from_there, is_spare(history, copies, cluster)) {
+            all.push(Unsettled {
+                expected: format!("no copy on {cluster}, which the scheduling result does not name"),
+                seen: "it is still there",
+                blamed: if task.is_directly() { "PRG-12" } else { "GRE-10" },
+            });
+        }
+    }
+    // Copies of some kinds, such as ConfigMap, are not recorded.
+    let is_recorded = copies.iter().any(|(_, it)| !it.cluster.is_control());
+    for cluster in result.iter().filter(|it| is_recorded && is_reachable(history, it)) {
+        let last = copies.iter().rfind(|(_, it)| it.cluster == *cluster);
+        if last.is_none_or(|(_, it)| it.change == Change::Deleted) {
+            all.push(Unsettled {
+                expected: format!("a copy on {cluster}, which the scheduling result names"),
+                seen: "none, and nothing says why",
+                blamed: "GRE-10",
+            });
+        }
+    }
+    all
 }
 
 /// True if an Event since the first task, or a condition, shows why a workload waits.
