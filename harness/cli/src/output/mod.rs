@@ -1,5 +1,7 @@
-//! Terminal output during a run and at its end. [`defects`]: the part about defects; `table`: the table of results.
+//! Terminal output during a run and at its end. [`defects`]: the part about defects; `table`: the table of results; `broken`:
+//! cases that could not be run.
 
+mod broken;
 pub mod defects;
 mod follow_up;
 mod progress;
@@ -22,13 +24,14 @@ use baton_core::{
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
+use self::{
+    broken::Repeated,
+    progress::Log,
+    table::{named, on_try, word},
+};
 pub use self::{
     follow_up::{FollowUp, quoted},
     table::results,
-};
-use self::{
-    progress::Log,
-    table::{named, on_try, word},
 };
 use crate::{args::Loudness, show};
 
@@ -167,11 +170,7 @@ impl Output {
             }
         }
         self.defects(report);
-        for result in self.results.values() {
-            if let Some(text) = explanation(result, &self.again) {
-                outln!("{text}");
-            }
-        }
+        self.explanations();
         for (words, consequence) in [
             ("remarks: a SHOULD or an ADVICE is broken", Consequence::Remark),
             (
@@ -198,6 +197,27 @@ impl Output {
         let notes = [described::conforming_with_defects(report), report.partly()];
         for words in notes.into_iter().flatten() {
             outln!("{words}");
+        }
+    }
+
+    /// Prints why cases could not be run or judged.
+    fn explanations(&self) {
+        let broken = self.results.values().filter_map(|result| match &result.outcome {
+            CaseOutcome::Broken { reason } => Some((named(result), reason.as_str())),
+            CaseOutcome::Conforms(_)
+            | CaseOutcome::Deviates { .. }
+            | CaseOutcome::Inconclusive { .. }
+            | CaseOutcome::Unsupported { .. } => None,
+        });
+        let repeated = Repeated::of(broken);
+        let is_repeated = |result: &CaseResult| repeated.iter().any(|it| it.cases.contains(&named(result)));
+        for result in self.results.values().filter(|it| !is_repeated(it)) {
+            if let Some(text) = explanation(result, &self.again) {
+                outln!("{text}");
+            }
+        }
+        for cases in &repeated {
+            outln!("{cases}\n");
         }
     }
 
