@@ -33,8 +33,8 @@ const PORTS: Range<u16> = 15_000..32_000;
 /// Distance from a port to the UDP port that claims it. It is not the same number, because a program may serve UDP there.
 const CLAIM: u16 = PORTS.end - PORTS.start;
 
-/// Ports of 127.0.0.1 that no process uses. Until this is dropped, other processes of Baton find other ports, also before a
-/// program listens and while it restarts.
+/// Ports of 127.0.0.1 that no process uses. Until this is dropped, other processes of Baton find other ports, even while no
+/// program listens on these.
 #[derive(Debug)]
 pub struct Ports {
     numbers: Vec<u16>,

@@ -66,7 +66,7 @@ pub struct Wanted {
     pub jobs: NonZeroUsize,
     /// Largest number of runs that make a finding smaller.
     pub shrink: usize,
-    /// The suite and the target that commands which replay a finding have to name.
+    /// Suite and target, for the commands that replay findings.
     pub again: FollowUp,
 }
 

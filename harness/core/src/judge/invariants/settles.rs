@@ -135,14 +135,14 @@ pub(super) fn settles(
         }
         found.judged += 1;
         found.findings.extend(wrong.into_iter().map(|it| {
-            let found = finding(
+            let told = finding(
                 Invariant::Settles,
                 end,
                 Some(id.clone()),
                 it.expected,
                 it.seen.to_owned(),
             );
-            blaming(found, it.blamed)
+            blaming(told, it.blamed)
         }));
     }
     found
